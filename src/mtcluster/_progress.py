@@ -1,0 +1,88 @@
+"""Progress of a fit: lines at verbose=1, and scikit-learn's callbacks where the installed version has them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+try:
+    from sklearn.callback import CallbackSupportMixin
+except ImportError:  # scikit-learn before 1.9
+
+    class CallbackSupportMixin:  # type: ignore[no-redef]
+        """Stands in where scikit-learn has no callbacks."""
+
+
+class FitProgress:
+    """Follows the starts of one fit.
+
+    In scikit-learn's terms a fit has one task a start, a start one task a stage, and a stage one task an iteration. A
+    callback that asks to stop at an iteration ends that stage.
+    """
+
+    def __init__(self, estimator: Any, kinds: list[str], fractions: tuple[float, ...], *, warmup_iter: int) -> None:
+        self.estimator = estimator
+        self.kinds = kinds
+        self.fractions = (0.0, *fractions) if warmup_iter else fractions
+        self.context = None
+        if hasattr(estimator, "_skl_callbacks"):
+            self.context = estimator._init_callback_context(max_subtasks=len(kinds), sequential_subtasks=False)
+            self.context.call_on_fit_task_begin(estimator=estimator)
+
+    def start(self, index: int) -> StartProgress:
+        """The progress of one start; starts may run in parallel."""
+        return StartProgress(self, index)
+
+    def end(self) -> None:
+        """All starts are done."""
+        if self.context is not None:
+            self.context.call_on_fit_task_end(estimator=self.estimator)
+
+
+class StartProgress:
+    """Turns the solver's calls, one an iteration, into lines and callback tasks."""
+
+    def __init__(self, fit: FitProgress, index: int) -> None:
+        self.fit, self.index = fit, index
+        self.fraction: float | None = None
+        self.stage: Any = None
+        self.context = None
+        self.last = (0, 0.0)
+        if fit.context is not None:
+            self.context = fit.context.subcontext(task_name="start", task_id=index, max_subtasks=len(fit.fractions))
+            self.context.call_on_fit_task_begin(estimator=fit.estimator)
+
+    def __call__(self, fraction: float, iteration: int, value: float) -> bool:
+        """One iteration of the stage of this fraction (0: the warm-up) is done; True asks to end the stage."""
+        if fraction != self.fraction:
+            self._end_stage()
+            self.fraction = fraction
+            if self.context is not None:
+                self.stage = self.context.subcontext(task_name="stage", max_subtasks=None)
+                self.stage.call_on_fit_task_begin(estimator=self.fit.estimator)
+        self.last = (iteration + 1, value)
+        if self.stage is None:
+            return False
+        step = self.stage.subcontext(task_name="iteration")
+        step.call_on_fit_task_begin(estimator=self.fit.estimator)
+        return bool(step.call_on_fit_task_end(estimator=self.fit.estimator))
+
+    def end(self) -> None:
+        """The start is done."""
+        self._end_stage()
+        if self.context is not None:
+            self.context.call_on_fit_task_end(estimator=self.fit.estimator)
+
+    def _end_stage(self) -> None:
+        if self.fraction is None:
+            return
+        if self.stage is not None:
+            self.stage.call_on_fit_task_end(estimator=self.fit.estimator)
+        if self.fit.estimator.verbose:
+            stage = "warm-up" if self.fraction == 0 else f"fraction {self.fraction:.2f}"
+            name, kinds = type(self.fit.estimator).__name__, self.fit.kinds
+            iterations, value = self.last
+            print(
+                f"[{name}] start {self.index + 1}/{len(kinds)} ({kinds[self.index]}), {stage}: "
+                f"{iterations} iterations, objective {value:.6g}",
+                flush=True,
+            )

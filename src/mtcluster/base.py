@@ -1,0 +1,313 @@
+"""What the estimators share: validate, delegate to the core, store."""
+
+from __future__ import annotations
+
+import warnings
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, _fit_context
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import ClassifierTags, check_array, check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from ._progress import CallbackSupportMixin, FitProgress
+from .core.model import Array, Centers, Settings, make_block
+from .core.readout import read_out
+from .core.solver import Schedule
+from .restarts import Run, best_of, kinds_of_starts
+from .tasks import TaskData, positions, read_tasks, read_weights
+
+MAX_SPAN = 20_000  # order of the dense eigenproblem that the projection coupling may ask for
+NO_COUPLING = 1e-8  # shares of the energy below this are rounding
+
+
+class MultiTaskClusterer(
+    CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator
+):
+    """Base of SPMTC, LSSMTC and ASI: everything but their parameters.
+
+    A subclass adds its parameters, its share of the within-task term and its schedule.
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "n_clusters": [Interval(Integral, 1, None, closed="left")],
+        "coupling": [StrOptions({"reconstruction", "projection"})],
+        "membership": [StrOptions({"binary", "nonnegative"})],
+        "n_components": [Interval(Integral, 1, None, closed="left"), None],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "init": [StrOptions({"auto", "random", "per-task", "pooled"}), "array-like"],
+        "n_init": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
+        "random_state": ["random_state"],
+        "n_jobs": [None, Integral],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        coupling: str = "reconstruction",
+        membership: str = "binary",
+        n_components: int | None = None,
+        max_iter: int = 50,
+        tol: float = 1e-4,
+        init: Any = "auto",
+        n_init: Any = "auto",
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.coupling = coupling
+        self.membership = membership
+        self.n_components = n_components
+        self.max_iter = max_iter
+        self.tol = tol
+        self.init = init
+        self.n_init = n_init
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def _within_weight(self) -> float:
+        return 0.0
+
+    def _schedule(self) -> Schedule:
+        return Schedule(max_iter=self.max_iter, tol=self.tol)
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any = None, *, tasks: Any = None, sample_weight: Any = None) -> Any:
+        """Cluster all tasks together.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n, d), or a dict or list of them
+            The rows of all tasks, or one item a task. A list is taken as tasks when its items are two-dimensional.
+        y : ignored
+            Present for scikit-learn's conventions.
+        tasks : sequence of n hashable labels, optional
+            The task of each row of X, in any order. None: one task.
+        sample_weight : array of shape (n,), optional
+            Weights of the rows; a weight of 2 is two copies of a row.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
+        data = read_tasks(self, X, tasks, reset=True)
+        d = data.Xs[0].shape[1]
+        us = read_weights(sample_weight, data, data.Xs[0].dtype)
+        self._check_sizes(data, d)
+        settings = self._settings(d)
+        blocks = [make_block(X, u, settings.origin((X.T @ u) / u.sum())) for X, u in zip(data.Xs, us, strict=True)]
+        given = None if isinstance(self.init, str) else self._given_start(data)
+        kinds = ["given"] if given else kinds_of_starts(self.init, self.n_init, len(blocks))
+        pace = self._schedule()
+        run = best_of(
+            blocks,
+            settings,
+            pace,
+            kinds,
+            given,
+            n_clusters=self.n_clusters,
+            random_state=check_random_state(self.random_state),
+            n_jobs=self.n_jobs,
+            progress=FitProgress(self, kinds, pace.fractions, warmup_iter=pace.warmup_iter),
+        )
+        self._store(data, run)
+        self._warn(run)
+        return self
+
+    def _settings(self, d: int) -> Settings:
+        n_components = min(self.n_clusters, d) if self.n_components is None else self.n_components
+        return Settings(self._within_weight(), n_components, self.coupling, self.membership)
+
+    def _check_sizes(self, data: TaskData, d: int) -> None:
+        """What can only be checked with the data at hand."""
+        c = self.n_clusters
+        for label, X in zip(data.labels.tolist(), data.Xs, strict=True):
+            if X.shape[0] < c:
+                raise ValueError(
+                    f"n_samples={X.shape[0]} in task {label!r} should be >= n_clusters={c}: "
+                    "take fewer clusters or leave the task out."
+                )
+        if self.n_components is not None and self.n_components > d:
+            raise ValueError(f"n_components={self.n_components} should be at most the number of features of X, {d}.")
+        if self.membership == "nonnegative" and d < c:
+            message = (
+                f"membership='nonnegative' with {d} feature(s) and {c} clusters: with fewer features than clusters "
+                "every row can be fitted exactly, and clusters mean little. membership='binary' is right here."
+            )
+            warnings.warn(message, UserWarning, stacklevel=4)
+        if self.coupling == "projection" and min(data.n, d) > MAX_SPAN:
+            raise ValueError(
+                f"coupling='projection' needs a dense eigenproblem of order min(rows, features) = {min(data.n, d)}, "
+                f"and at most {MAX_SPAN} is allowed; coupling='reconstruction' has no such limit."
+            )
+
+    def _given_start(self, data: TaskData) -> list[Array]:
+        """The memberships that the user gave as `init`, checked, by task."""
+        P = check_array(self.init, dtype=data.Xs[0].dtype, input_name="init")
+        wanted = (data.n, self.n_clusters)
+        if P.shape != wanted:
+            raise ValueError(f"init has shape {P.shape}, but memberships of shape {wanted} are needed.")
+        if np.any(P < 0) or np.any(P.sum(axis=1) == 0):
+            raise ValueError("init must hold non-negative memberships, with at least one positive entry in each row.")
+        if self.membership == "binary":
+            P = np.eye(self.n_clusters, dtype=P.dtype)[np.argmax(P, axis=1)]
+        elif np.any(P == 0):
+            message = "init holds zeros, which membership='nonnegative' never leaves: add a small number, 0.2 say."
+            warnings.warn(message, UserWarning, stacklevel=4)
+        return data.split(P)
+
+    def _store(self, data: TaskData, run: Run) -> None:
+        self.tasks_ = data.labels
+        self.memberships_ = data.join(run.memberships)
+        self.losses_ = data.join(run.losses)
+        self.labels_ = np.argmax(self.memberships_, axis=1).astype(np.int32)
+        self.weight_trace_ = np.stack([data.join(vs) for vs in run.fit.weight_trace])
+        self.weights_ = self.weight_trace_[-1]
+        self.fractions_ = np.array(run.fit.fractions)
+        selected = self.weight_trace_ > 0
+        selected[-1] = True  # a row whose sample weight is 0 may never be
+        self.admitted_ = self.fractions_[np.argmax(selected, axis=0)]
+        self.task_centers_ = run.centers.Ms
+        self.shared_centers_ = run.centers.M
+        self.subspace_ = run.centers.W
+        self.objective_trace_ = run.fit.traces
+        self.n_iter_ = sum(len(trace) for trace in run.fit.traces)
+        self.converged_ = run.fit.converged
+        self._n_features_out = run.centers.W.shape[1]
+
+    def _warn(self, run: Run) -> None:
+        """Say what a user should know about a fit that worked."""
+        c, used = self.n_clusters, len(np.unique(self.labels_))
+        if used < c:
+            message = (
+                f"{c - used} of {c} clusters are empty in every task: the data may hold fewer distinct groups than "
+                "n_clusters."
+            )
+            warnings.warn(message, ConvergenceWarning, stacklevel=4)
+        inside, residual = run.fit.shares or (1.0, 1.0)
+        if min(inside, residual) < NO_COUPLING and self._within_weight() < 1:
+            fault = "carries no energy" if inside < NO_COUPLING else "leaves no residual"
+            message = (
+                f"coupling='projection': the shared subspace {fault} (it holds {inside:.0e} of the data's energy, of "
+                f"which {residual:.0e} is left), so the tasks are not coupled. coupling='reconstruction' couples them."
+            )
+            warnings.warn(message, UserWarning, stacklevel=4)
+
+    def _centers(self) -> Centers:
+        """The fitted centres as the core takes them."""
+        m, c, _ = self.task_centers_.shape
+        Z = self.shared_centers_ @ self.subspace_.T
+        return Centers(self.subspace_, self.shared_centers_, self.task_centers_, Z, np.ones((m, c), dtype=bool))
+
+    def _read(self, X: Any, tasks: Any) -> tuple[Array, Array]:
+        """Memberships and losses of rows, seen or new, in their order."""
+        check_is_fitted(self)
+        data = read_tasks(self, X, tasks, reset=False)
+        if data.named:
+            ks = positions(data.labels.tolist(), self.tasks_.tolist())
+        else:
+            ks = [0 if len(self.tasks_) == 1 else None]
+        settings, centers = self._settings(self.n_features_in_), self._centers()
+        readings = [read_out(X, settings, centers, k) for X, k in zip(data.Xs, ks, strict=True)]
+        return data.join([P for P, _ in readings]), data.join([L for _, L in readings])
+
+    def predict(self, X: Any, *, tasks: Any = None) -> Array:
+        """Cluster of each row.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n, d), or a dict or list of them
+            Rows, seen or new.
+        tasks : sequence of n hashable labels, optional
+            The task of each row. The shared centres decide for rows of a task that was not there in `fit`, and for
+            all rows where `tasks` is None after a fit of several tasks.
+
+        Returns
+        -------
+        labels : array of shape (n,)
+            Cluster numbers, the same in every task.
+        """
+        return np.argmax(self.predict_proba(X, tasks=tasks), axis=1).astype(np.int32)
+
+    def predict_proba(self, X: Any, *, tasks: Any = None) -> Array:
+        """Memberships of each row in the clusters.
+
+        Parameters
+        ----------
+        X, tasks
+            As in `predict`.
+
+        Returns
+        -------
+        memberships : array of shape (n, c)
+            Non-negative, rows sum to 1; 0 or 1 with binary memberships.
+        """
+        return self._read(X, tasks)[0]
+
+    def score_samples(self, X: Any, *, tasks: Any = None) -> Array:
+        """Minus the loss of each row: low means outlier.
+
+        Parameters
+        ----------
+        X, tasks
+            As in `predict`.
+
+        Returns
+        -------
+        scores : array of shape (n,)
+            Minus the squared distance to what the model makes of the row.
+        """
+        return -self._read(X, tasks)[1]
+
+    def score(self, X: Any, y: Any = None, *, tasks: Any = None, sample_weight: Any = None) -> float:
+        """Mean of `score_samples`.
+
+        Parameters
+        ----------
+        X, tasks
+            As in `predict`.
+        y : ignored
+            Present for scikit-learn's conventions.
+        sample_weight : array of shape (n,), optional
+            Weights of the mean.
+
+        Returns
+        -------
+        score : float
+            Higher is better; comparable between models of the same settings alone.
+        """
+        return float(np.average(self.score_samples(X, tasks=tasks), weights=sample_weight))
+
+    def transform(self, X: Any) -> Array:
+        """Coordinates of each row in the shared subspace, X W.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n, d), or a dict or list of them
+            Rows of any task.
+
+        Returns
+        -------
+        coordinates : array of shape (n, l)
+            The same axes for every task.
+        """
+        check_is_fitted(self)
+        data = read_tasks(self, X, reset=False)
+        return data.join([X @ self.subspace_.astype(X.dtype) for X in data.Xs])
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        # scikit-learn's sparse checks read this of whatever has predict_proba, and stumble over None.
+        tags.classifier_tags = ClassifierTags(multi_class=False)
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags

@@ -1,0 +1,33 @@
+"""The command line."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+
+from . import __version__
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run `mtcluster` with the given arguments, those of the process by default; returns its exit code."""
+    parser = argparse.ArgumentParser(prog="mtcluster", description="Cluster several related data sets together.")
+    parser.add_argument("--version", action="version", version=f"mtcluster {__version__}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
+    demo = commands.add_parser("demo", help="cluster scikit-learn's digits, as three tasks, by four methods")
+    demo.add_argument(
+        "--seeds", type=_positive, default=5, metavar="N", help="number of random seeds that are averaged (default 5)"
+    )
+    arguments = parser.parse_args(argv)
+    if arguments.command is None:
+        parser.print_help()
+        return 2
+    from .demo import run  # only here: scikit-learn takes its time to import
+
+    print(run(arguments.seeds))
+    return 0
+
+
+def _positive(text: str) -> int:
+    if not text.isdigit() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a positive whole number")
+    return int(text)

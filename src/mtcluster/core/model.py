@@ -1,0 +1,123 @@
+"""The model: its state, the loss of each example and the objective (paper, eqs. 4, 7 and 8).
+
+For one task with centres M_k, shared centres M in the subspace W, and memberships p of a row x,
+
+    reconstruction:  L = λ1 ‖x − p M_k‖² + (1 − λ1) ‖x − p M Wᵀ‖²
+    projection:      L = λ1 ‖x − p M_k‖² + (1 − λ1) ‖x W − p M‖²
+
+Both are one quadratic of p,  L = e − 2 p·a + p B pᵀ,  and differ in the energy e alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+Matrix = Any  # a dense array or a SciPy CSR matrix: what has `@` and `.T`
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What the user chose; it does not change during a fit."""
+
+    within_weight: float  # λ1
+    n_components: int  # l
+    coupling: str = "reconstruction"
+    membership: str = "binary"
+
+    def origin(self, near: Array) -> Array:
+        """Where losses are computed from: a point near the data if the model allows it, else 0.
+
+        ‖x‖² − 2 p·a + p B pᵀ loses its digits when the data lie far from zero. Sums of squared distances have no
+        origin, so binary memberships with the reconstruction coupling are free to move it.
+        """
+        free = self.membership == "binary" and self.coupling == "reconstruction"
+        return near if free else np.zeros_like(near)
+
+
+@dataclass(frozen=True)
+class Block:
+    """Rows of one task, and what never changes about them."""
+
+    X: Matrix  # (n_k, d)
+    u: Array  # (n_k,) sample weights
+    sq: Array  # (n_k,) ‖x − origin‖²
+    origin: Array  # (d,)
+
+
+@dataclass(frozen=True)
+class Centers:
+    """The small arrays: all that travels between blocks."""
+
+    W: Array  # (d, l) orthonormal basis of the shared subspace
+    M: Array  # (c, l) shared centres in the subspace
+    Ms: Array  # (m, c, d) centres of the tasks
+    Z: Array  # (c, d) pooled centres in the original space, M = Z W
+    seen: Array  # (m, c) has this cluster ever had a row in this task?
+
+    def astype(self, dtype: Any) -> Centers:
+        """The same centres in another floating type."""
+        W, M, Ms, Z = (a.astype(dtype) for a in (self.W, self.M, self.Ms, self.Z))
+        return Centers(W, M, Ms, Z, self.seen)
+
+
+@dataclass(frozen=True)
+class State:
+    """A point of the alternation: centres, and memberships, weights and losses of the rows of each block."""
+
+    centers: Centers
+    Ps: list[Array]  # (n_k, c)
+    vs: list[Array]  # (n_k,)
+    Ls: list[Array]  # (n_k,)
+
+
+@dataclass(frozen=True)
+class Quadratic:
+    """The loss L = e − 2 p·a + p B pᵀ of every row of a block, as a function of its memberships p."""
+
+    e: Array  # (n_k,)
+    A: Array  # (n_k, c)
+    B: Array  # (c, c)
+
+    def losses(self, P: Array) -> Array:
+        """Loss of each row (eq. 8), at least 0 in spite of rounding."""
+        cross = np.einsum("ij,ij->i", P, P @ self.B - 2 * self.A)
+        return np.maximum(self.e + cross, 0)
+
+
+def make_block(X: Matrix, u: Array, origin: Array) -> Block:
+    """A block with its squared distances to the origin."""
+    return Block(X, u, squared_norms(X, origin), origin)
+
+
+def squared_norms(X: Matrix, origin: Array, chunk: int = 4096) -> Array:
+    """‖x − origin‖² of each row; chunks keep the copy of a dense X small."""
+    if hasattr(X, "tocsr"):
+        squares = np.asarray(X.multiply(X).sum(axis=1)).ravel()
+        return np.maximum(squares - 2 * (X @ origin) + origin @ origin, 0).astype(X.dtype)
+    parts = [X[i : i + chunk] - origin.astype(X.dtype) for i in range(0, X.shape[0], chunk)]
+    return np.concatenate([np.einsum("ij,ij->i", part, part) for part in parts])
+
+
+def quadratic(block: Block, settings: Settings, centers: Centers, task: int | None) -> Quadratic:
+    """The loss of the rows of a block under the centres of a task; None: under the shared centres alone."""
+    lam = settings.within_weight if task is not None else 0.0
+    shared = centers.M @ centers.W.T - block.origin
+    own = centers.Ms[task] - block.origin if task is not None else shared
+    C = lam * own + (1 - lam) * shared
+    A = block.X @ C.T.astype(block.X.dtype) - (block.origin @ C.T).astype(block.X.dtype)
+    B = lam * own @ own.T + (1 - lam) * shared @ shared.T
+    e = block.sq
+    if settings.coupling == "projection":
+        XW = block.X @ centers.W.astype(block.X.dtype)
+        e = lam * block.sq + (1 - lam) * np.einsum("ij,ij->i", XW, XW)
+    return Quadratic(e, A, B.astype(block.X.dtype))
+
+
+def objective(blocks: list[Block], vs: list[Array], Ls: list[Array]) -> float:
+    """Σ v L over all rows, sample weights included (eq. 7 without its constant −f)."""
+    return float(sum(np.sum(b.u * v * L, dtype=np.float64) for b, v, L in zip(blocks, vs, Ls, strict=True)))

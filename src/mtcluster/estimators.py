@@ -1,0 +1,301 @@
+"""The estimators: parameters and what they mean. What they do is in `base` and `core`."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from .base import MultiTaskClusterer
+from .core.pacing import schedule
+from .core.solver import Schedule
+
+
+class SPMTC(MultiTaskClusterer):
+    """Self-paced multi-task clustering: several related data sets, clustered together from easy examples to hard ones.
+
+    Minimises, over centres M_k of each task, centres M in a subspace W that all tasks share, memberships P_k and
+    weights v,
+
+        Σ_k Σ_i v_i [ λ1 ‖x_i − p_i M_k‖² + (1 − λ1) ‖x_i − p_i M Wᵀ‖² ] − f(λ2, v),    WᵀW = I,  0 ≤ v ≤ 1,
+
+    while λ2 grows from admitting half of each task's examples to all of them. Cluster j is the same cluster in every
+    task.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        Number of clusters c, the same in every task.
+    weighting : {"soft", "hard"}, default="soft"
+        Weights of the examples. Hard: 1 for the easiest fraction of a task, else 0. Soft: falling from 1 to 0 between
+        two thresholds, so that the hardest examples keep little influence to the end.
+    soft_rule : {"quantile", "paper"}, default="quantile"
+        Thresholds of the soft weights. "quantile": both are quantiles of the task's losses, so no task can starve.
+        "paper": the lower is a third of the upper one (γ = λ2/2).
+    coupling : {"reconstruction", "projection"}, default="reconstruction"
+        The shared term: ‖x − p M Wᵀ‖², or the paper's ‖x W − p M‖². The latter can be made 0 by a subspace in which
+        the data do not vary, which a warning then says.
+    membership : {"binary", "nonnegative"}, default="binary"
+        One cluster a row, or non-negative mixtures of centres (semi-NMF), for data with a meaningful zero such as
+        counts.
+    within_weight : float in [0, 1], default=0.5
+        λ1, the share of the term within each task. 1: tasks are clustered apart; 0: all follow the shared centres.
+    n_components : int, default=None
+        Dimension l of the shared subspace, at most the number of features. None: the smaller of n_clusters and that
+        number, where the subspace restricts nothing under the reconstruction coupling.
+    initial_fraction : float in (0, 1], default=0.5
+        The fraction of each task's examples in the first stage.
+    fraction_step : float in (0, 1], default=0.1
+        What each further stage adds to it. The last stage has all examples.
+    warmup_iter : int, default=20
+        Iterations with all examples before the first stage, from which the first losses come.
+    max_iter : int, default=50
+        Largest number of iterations of a stage.
+    tol : float, default=1e-4
+        A stage ends when an iteration lowers its objective by no more than this share.
+    init : {"auto", "random", "per-task", "pooled"} or array of shape (n, c), default="auto"
+        Starting memberships. "per-task": k-means of each task, with centres matched across tasks. "pooled": k-means
+        of all rows. "auto" tries both and keeps the lower sum of losses. "random": random memberships. An array: the
+        memberships themselves.
+    n_init : "auto" or int, default="auto"
+        Number of starts of each kind; the lowest sum of losses wins. "auto": 3 of each kind that begins with k-means,
+        1 random start.
+    random_state : int, RandomState or None, default=None
+        An int makes the fit repeatable.
+    n_jobs : int, default=None
+        Number of starts that run at the same time, in threads. It does not change the result.
+    verbose : int, default=0
+        1 prints a line a stage.
+
+    Attributes
+    ----------
+    labels_ : array of shape (n,)
+        Cluster of each row.
+    memberships_ : array of shape (n, c)
+        Memberships; rows sum to 1.
+    losses_ : array of shape (n,)
+        Loss of each row at the final centres.
+    weights_ : array of shape (n,)
+        Weights of the rows in the last stage.
+    admitted_ : array of shape (n,)
+        The fraction at which each row was first selected: its easiness, small is easy.
+    weight_trace_ : array of shape (stages, n)
+        Weights in every stage.
+    fractions_ : array of shape (stages,)
+        Fraction of each stage, ending at 1.
+    tasks_ : array of shape (m,)
+        Labels of the tasks, in the order of `task_centers_`.
+    task_centers_ : array of shape (m, c, d)
+        Centres M_k of each task.
+    shared_centers_ : array of shape (c, l)
+        Centres M in the shared subspace; `shared_centers_ @ subspace_.T` are they in feature space.
+    subspace_ : array of shape (d, l)
+        Orthonormal basis W of the shared subspace.
+    objective_trace_ : list of arrays
+        Σ v L after each iteration: of the warm-up, if there is one, then of each stage.
+    n_iter_ : int
+        Number of iterations in all.
+    converged_ : bool
+        Did the last stage end by `tol`?
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : array of shape (d,)
+        Names of the features, where X had names that are all strings.
+
+    See Also
+    --------
+    LSSMTC : The same model without pacing.
+    PerTask : Any scikit-learn clusterer on each task alone.
+    Pooled : Any scikit-learn clusterer on all rows together.
+
+    References
+    ----------
+    Y. Ren, X. Que, D. Yao, Z. Xu. Self-paced multi-task clustering.
+
+    Examples
+    --------
+    >>> from mtcluster import SPMTC
+    >>> from mtcluster.datasets import make_multitask_blobs
+    >>> X, y, tasks = make_multitask_blobs(n_tasks=3, n_clusters=4, random_state=0)
+    >>> model = SPMTC(n_clusters=4, random_state=0).fit(X, tasks=tasks)
+    >>> model.task_centers_.shape
+    (3, 4, 10)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **MultiTaskClusterer._parameter_constraints,
+        "weighting": [StrOptions({"soft", "hard"})],
+        "soft_rule": [StrOptions({"quantile", "paper"})],
+        "within_weight": [Interval(Real, 0, 1, closed="both")],
+        "initial_fraction": [Interval(Real, 0, 1, closed="right")],
+        "fraction_step": [Interval(Real, 0, 1, closed="right")],
+        "warmup_iter": [Interval(Integral, 0, None, closed="left")],
+    }
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        weighting: str = "soft",
+        soft_rule: str = "quantile",
+        coupling: str = "reconstruction",
+        membership: str = "binary",
+        within_weight: float = 0.5,
+        n_components: int | None = None,
+        initial_fraction: float = 0.5,
+        fraction_step: float = 0.1,
+        warmup_iter: int = 20,
+        max_iter: int = 50,
+        tol: float = 1e-4,
+        init: Any = "auto",
+        n_init: Any = "auto",
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        super().__init__(
+            n_clusters,
+            coupling=coupling,
+            membership=membership,
+            n_components=n_components,
+            max_iter=max_iter,
+            tol=tol,
+            init=init,
+            n_init=n_init,
+            random_state=random_state,
+            n_jobs=n_jobs,
+            verbose=verbose,
+        )
+        self.weighting = weighting
+        self.soft_rule = soft_rule
+        self.within_weight = within_weight
+        self.initial_fraction = initial_fraction
+        self.fraction_step = fraction_step
+        self.warmup_iter = warmup_iter
+
+    def _within_weight(self) -> float:
+        return self.within_weight
+
+    def _schedule(self) -> Schedule:
+        fractions = tuple(schedule(self.initial_fraction, self.fraction_step))
+        return Schedule(fractions, self.weighting, self.soft_rule, self.warmup_iter, self.max_iter, self.tol)
+
+
+class LSSMTC(MultiTaskClusterer):
+    """Learning the shared subspace for multi-task clustering: `SPMTC` without pacing, every example with weight 1.
+
+    Minimises  Σ_k Σ_i λ1 ‖x_i − p_i M_k‖² + (1 − λ1) ‖x_i − p_i M Wᵀ‖²  over M_k, M, P_k and W with WᵀW = I.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        Number of clusters c, the same in every task.
+    coupling, membership, within_weight, n_components, tol, init, n_init, random_state, n_jobs, verbose
+        As in `SPMTC`.
+    max_iter : int, default=50
+        Largest number of iterations.
+
+    Attributes
+    ----------
+    labels_, memberships_, losses_, tasks_, task_centers_, shared_centers_, subspace_, n_iter_, converged_
+        As in `SPMTC`.
+    objective_trace_ : list of one array
+        The objective after each iteration.
+    weights_, admitted_, weight_trace_, fractions_
+        As in `SPMTC`, all 1: there is one stage, with all examples.
+
+    See Also
+    --------
+    SPMTC : The same model, from easy examples to hard ones.
+
+    References
+    ----------
+    Q. Gu, J. Zhou. Learning the shared subspace for multi-task clustering and transductive transfer classification.
+    ICDM 2009.
+
+    Examples
+    --------
+    >>> from mtcluster import LSSMTC
+    >>> from mtcluster.datasets import make_multitask_blobs
+    >>> X, y, tasks = make_multitask_blobs(n_tasks=2, n_clusters=3, random_state=0)
+    >>> LSSMTC(n_clusters=3, random_state=0).fit(X, tasks=tasks).shared_centers_.shape
+    (3, 3)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **MultiTaskClusterer._parameter_constraints,
+        "within_weight": [Interval(Real, 0, 1, closed="both")],
+    }
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        coupling: str = "reconstruction",
+        membership: str = "binary",
+        within_weight: float = 0.5,
+        n_components: int | None = None,
+        max_iter: int = 50,
+        tol: float = 1e-4,
+        init: Any = "auto",
+        n_init: Any = "auto",
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        super().__init__(
+            n_clusters,
+            coupling=coupling,
+            membership=membership,
+            n_components=n_components,
+            max_iter=max_iter,
+            tol=tol,
+            init=init,
+            n_init=n_init,
+            random_state=random_state,
+            n_jobs=n_jobs,
+            verbose=verbose,
+        )
+        self.within_weight = within_weight
+
+    def _within_weight(self) -> float:
+        return self.within_weight
+
+
+class ASI(MultiTaskClusterer):
+    """Adaptive subspace iteration: one data set clustered in a subspace of its own.
+
+    Minimises  Σ_i ‖x_i − p_i M Wᵀ‖²  over M, P and W with WᵀW = I: `LSSMTC` without the within-task term. Rows of
+    several tasks are one data set to it; `PerTask(ASI(...))` takes them apart.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        Number of clusters c.
+    n_components : int, default=None
+        Dimension l of the subspace. None: the smaller of n_clusters and the number of features.
+    coupling, membership, max_iter, tol, init, n_init, random_state, n_jobs, verbose
+        As in `LSSMTC`.
+
+    Attributes
+    ----------
+    labels_, memberships_, losses_, tasks_, task_centers_, shared_centers_, subspace_, objective_trace_, n_iter_,
+    converged_
+        As in `LSSMTC`.
+
+    See Also
+    --------
+    LSSMTC : Several data sets with a common subspace.
+
+    References
+    ----------
+    T. Li, S. Ma, M. Ogihara. Document clustering via adaptive subspace iteration. SIGIR 2004.
+
+    Examples
+    --------
+    >>> from mtcluster import ASI
+    >>> from sklearn.datasets import load_iris
+    >>> ASI(n_clusters=3, random_state=0).fit(load_iris().data).subspace_.shape
+    (4, 3)
+    """

@@ -1,0 +1,270 @@
+"""The one door for data: whatever form tasks come in, they leave as checked matrices, one a task.
+
+What is computed for them goes back through the same door, in the order in which the rows came.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.utils import check_array
+from sklearn.utils.validation import validate_data
+
+Array = NDArray[Any]
+Rows = slice | Array  # where the rows of a task stand in the user's order
+
+
+@dataclass(frozen=True)
+class TaskData:
+    """Rows by task: `Xs[k]` holds the rows `rows[k]` of the n rows, and belongs to the task `labels[k]`."""
+
+    labels: Array
+    Xs: list[Any]
+    rows: list[Rows]
+    n: int
+    named: bool = True  # did the user say which task the rows belong to?
+
+    def stack(self) -> Any:
+        """All rows in one matrix, in their order."""
+        if len(self.Xs) == 1:
+            return self.Xs[0]
+        if sparse.issparse(self.Xs[0]):
+            order = np.concatenate([np.arange(self.n)[rows] for rows in self.rows])
+            return sparse.vstack(self.Xs, format="csr")[np.argsort(order)]
+        return self.join(self.Xs)
+
+    def split(self, values: Array) -> list[Array]:
+        """Per-row values, one array a task."""
+        return [values[rows] for rows in self.rows]
+
+    def join(self, parts: list[Array]) -> Array:
+        """Per-task arrays back in the order of the rows."""
+        out = np.empty((self.n, *parts[0].shape[1:]), dtype=parts[0].dtype)
+        for rows, part in zip(self.rows, parts, strict=True):
+            out[rows] = part
+        return out
+
+
+def read_tasks(estimator: Any, X: Any, tasks: Any = None, *, reset: bool) -> TaskData:
+    """Validate X and split it by task.
+
+    X is one matrix with `tasks`, a label for each row (None: one task), or a dict or list of matrices, one a task.
+    `reset` records the features on the estimator, otherwise they are compared with those it has.
+    """
+    parts = _as_parts(X)
+    if parts is None:
+        X = _matrix(estimator, X, "X", reset=reset)
+        labels, codes = encode_tasks(tasks, X.shape[0])
+        data = _split(X, labels, codes, named=tasks is not None)
+    else:
+        if tasks is not None:
+            raise ValueError("tasks must be None when X is a dict or a list of data sets: the tasks are its items.")
+        data = _stack_of(estimator, parts, reset=reset)
+    _check_finite(data, ["X"] * len(data.Xs) if parts is None else [f"X[{key!r}]" for key in parts])
+    return data
+
+
+def read_weights(sample_weight: Any, data: TaskData, dtype: Any) -> list[Array]:
+    """Sample weights of each task; they must be non-negative and not all zero in any task."""
+    if sample_weight is None:
+        return [np.ones(X.shape[0], dtype=dtype) for X in data.Xs]
+    parts = _as_parts(sample_weight, ndim=1)
+    if parts is not None:
+        sample_weight = np.concatenate([np.asarray(part) for part in parts.values()])
+    weights = check_array(sample_weight, ensure_2d=False, dtype=dtype, input_name="sample_weight")
+    if weights.ndim == 0:
+        weights = np.full(data.n, weights)
+    if weights.shape != (data.n,):
+        raise ValueError(
+            f"sample_weight has shape {weights.shape}, but X has {data.n} rows: one weight a row is needed."
+        )
+    if np.any(weights < 0):
+        first = int(np.flatnonzero(weights < 0)[0])
+        raise ValueError(f"sample_weight must not be negative: row {first} has {weights[first]}.")
+    split = data.split(weights)
+    for label, part in zip(data.labels, split, strict=True):
+        if not np.any(part > 0):
+            raise ValueError(
+                f"sample_weight is zero for all {len(part)} rows of task {_name(label)}: "
+                "at least one needs a positive weight."
+            )
+    return split
+
+
+def positions(labels: Iterable[Hashable], known: Iterable[Hashable]) -> list[int | None]:
+    """The index of each label among the known ones, None for a label that is not."""
+    index = {label: k for k, label in enumerate(known)}
+    return [index.get(label) for label in labels]
+
+
+def _as_parts(X: Any, ndim: int = 2) -> dict[Hashable, Any] | None:
+    """The data sets of a dict, or of a list whose items all are matrices; None for anything else."""
+    if isinstance(X, Mapping) and not sparse.issparse(X):  # SciPy's DOK format is a dict
+        if not X:
+            raise ValueError("X is an empty dict: at least one data set is needed.")
+        return dict(X)
+    if isinstance(X, list | tuple) and len(X) and all(_ndim(item) == ndim for item in X):
+        return dict(enumerate(X))
+    return None
+
+
+def _ndim(item: Any) -> int:
+    if hasattr(item, "shape"):
+        return len(item.shape)
+    if isinstance(item, list | tuple) and item:
+        return 1 + _ndim(item[0])
+    return 0
+
+
+def _matrix(estimator: Any, X: Any, name: str, *, reset: bool, first: bool = True) -> Any:
+    """One validated matrix, dense or CSR, float64 or float32; the first of several sets the estimator's features."""
+    options = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "ensure_all_finite": False}
+    try:
+        checked = validate_data(estimator, X, reset=reset, **options) if first else check_array(X, **options)
+    except (TypeError, ValueError) as error:
+        raise _explain(error, X, name) from error
+    if sparse.issparse(checked) and not checked.has_canonical_format:
+        checked = checked.copy()
+        checked.sum_duplicates()
+    return checked
+
+
+def _stack_of(estimator: Any, parts: dict[Hashable, Any], *, reset: bool) -> TaskData:
+    """Data sets that came apart."""
+    Xs: list[Any] = []
+    first_key, first_part = next(iter(parts.items()))
+    for key, part in parts.items():
+        name = f"X[{key!r}]"
+        X = _matrix(estimator, part, name, reset=reset, first=not Xs)
+        if Xs and X.shape[1] != Xs[0].shape[1]:
+            raise ValueError(
+                f"{name} has {X.shape[1]} features, but X[{first_key!r}] has {Xs[0].shape[1]}: "
+                "every task needs the same features."
+            )
+        _check_columns(part, first_part, name, f"X[{first_key!r}]")
+        Xs.append(X)
+    dtype = np.result_type(*Xs)
+    Xs = [X.astype(dtype, copy=False) for X in Xs]
+    ends = np.cumsum([X.shape[0] for X in Xs])
+    rows: list[Rows] = [slice(int(end) - X.shape[0], int(end)) for X, end in zip(Xs, ends, strict=True)]
+    return TaskData(_label_array(list(parts)), Xs, rows, int(ends[-1]))
+
+
+def _check_columns(part: Any, reference: Any, name: str, reference_name: str) -> None:
+    if hasattr(part, "columns") and hasattr(reference, "columns") and list(part.columns) != list(reference.columns):
+        odd = [str(c) for c in part.columns if c not in set(reference.columns)] or ["the same names in another order"]
+        raise ValueError(
+            f"{name} has other columns than {reference_name} ({', '.join(odd[:5])}): "
+            "every task needs the same features in the same order."
+        )
+
+
+def encode_tasks(tasks: Any, n: int) -> tuple[Array, Array]:
+    """Distinct labels, sorted where they can be, and for each row the index of its label."""
+    if tasks is None:
+        return np.array([0]), np.zeros(n, dtype=np.intp)
+    if isinstance(tasks, str | bytes) or not hasattr(tasks, "__len__"):
+        raise TypeError(f"tasks must be a sequence of {n} labels, one a row; got {tasks!r}.")
+    values = np.asarray(tasks) if hasattr(tasks, "__array__") else None
+    if values is not None and values.ndim != 1:
+        raise ValueError(f"tasks must be one-dimensional, one label a row; got an array of shape {values.shape}.")
+    if len(tasks) != n:
+        raise ValueError(f"tasks has {len(tasks)} labels, but X has {n} rows: one label a row is needed.")
+    if values is not None and values.dtype.kind in "biuSU":
+        return np.unique(values, return_inverse=True)
+    items = values.tolist() if values is not None else list(tasks)
+    return _codes_of_objects(items)
+
+
+def _codes_of_objects(items: list[Any]) -> tuple[Array, Array]:
+    index: dict[Hashable, int] = {}
+    codes = np.empty(len(items), dtype=np.intp)
+    for i, item in enumerate(items):
+        if not isinstance(item, Hashable):
+            raise TypeError(f"tasks must hold hashable labels such as numbers or strings; row {i} holds {item!r}.")
+        if item is None or item is not item or bool(_is_missing(item)):
+            raise ValueError(f"tasks has a missing label at row {i} ({item!r}): every row needs a task.")
+        codes[i] = index.setdefault(item, len(index))
+    labels = list(index)
+    try:
+        order = [index[label] for label in sorted(labels)]  # type: ignore[type-var]
+    except TypeError:  # labels of several kinds: in the order in which they came
+        order = list(range(len(labels)))
+    rank = np.empty(len(labels), dtype=np.intp)
+    rank[order] = np.arange(len(labels))
+    return _label_array([labels[i] for i in order]), rank[codes]
+
+
+def _is_missing(item: Any) -> bool:
+    """NaN, NaT and pandas.NA differ from themselves, or cannot say."""
+    try:
+        return bool(item != item)
+    except TypeError:
+        return True
+
+
+def _label_array(labels: list[Hashable]) -> Array:
+    """Labels as a one-dimensional array that keeps them what they are."""
+    if len({type(label) for label in labels}) == 1 and isinstance(labels[0], str | bool | int | float | np.generic):
+        return np.asarray(labels)
+    out = np.empty(len(labels), dtype=object)
+    out[:] = labels
+    return out
+
+
+def _split(X: Any, labels: Array, codes: Array, named: bool) -> TaskData:
+    """Rows of each task: a slice where they stand together, else their indices in order."""
+    if len(labels) == 1:
+        return TaskData(labels, [X], [slice(0, X.shape[0])], X.shape[0], named)
+    order = np.argsort(codes, kind="stable")
+    ends = np.cumsum(np.bincount(codes, minlength=len(labels)))
+    rows: list[Rows] = []
+    for end, size in zip(ends, np.diff(ends, prepend=0), strict=True):
+        index = order[end - size : end]
+        together = index[-1] - index[0] + 1 == size
+        rows.append(slice(int(index[0]), int(index[-1]) + 1) if together else index)
+    return TaskData(labels, [X[r] for r in rows], rows, X.shape[0])
+
+
+def _check_finite(data: TaskData, names: list[str]) -> None:
+    """Refuse NaN and infinity, saying where the first stands: in the user's own numbering."""
+    for label, X, rows, name in zip(data.labels, data.Xs, data.rows, names, strict=True):
+        values = X.data if sparse.issparse(X) else X
+        with np.errstate(over="ignore", invalid="ignore"):
+            if np.isfinite(values.sum()) or np.isfinite(values).all():
+                continue
+        bad = sparse.csr_array(X) if sparse.issparse(X) else X
+        bad = np.flatnonzero(~np.isfinite(bad.sum(axis=1)))
+        own_numbering = np.arange(X.shape[0]) if name != "X" else np.arange(data.n)[rows]
+        what = "NaN" if np.isnan(values).any() else "infinity"
+        raise ValueError(
+            f"Input {name} contains {what} in {len(bad)} row(s) of task {_name(label)}, "
+            f"the first of them row {own_numbering[bad[0]]}: fill these values in or drop the rows."
+        )
+
+
+def _explain(error: Exception, X: Any, name: str) -> Exception:
+    """scikit-learn's complaint about a matrix, with the argument and the columns that are not numbers named."""
+    kind = TypeError if isinstance(error, TypeError) else ValueError
+    bad = [column for column in getattr(X, "columns", ()) if not _is_numeric(X[column])]
+    if bad:
+        shown = ", ".join(repr(column) for column in bad[:5]) + (", …" if len(bad) > 5 else "")
+        return kind(f"{name} has {len(bad)} column(s) that are not numbers: {shown}. Drop or encode them.")
+    return error if str(error).startswith(("X ", "Input X")) else kind(f"{name}: {error}")
+
+
+def _is_numeric(column: Any) -> bool:
+    try:
+        np.asarray(column).astype(np.float64)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def _name(label: Any) -> str:
+    return repr(label.item() if isinstance(label, np.generic) else label)

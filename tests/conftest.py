@@ -1,0 +1,47 @@
+"""Tiny tasks that every test can afford, and the door to data that not everybody has."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from mtcluster.datasets import load_task_set, make_multitask_blobs
+
+DATA_HOME = Path(os.environ.get("MTCLUSTER_DATA", Path(__file__).parents[2] / "shared" / "data"))
+
+
+@pytest.fixture
+def blobs():
+    """Three tasks of unequal size with four clusters, rows interleaved."""
+    return make_multitask_blobs([40, 30, 50], 6, n_tasks=3, n_clusters=4, separation=9, task_shift=2, random_state=0)
+
+
+@pytest.fixture
+def counts():
+    """Two tasks of sparse non-negative counts around three profiles, as term counts are."""
+    rng = np.random.default_rng(0)
+    profiles = rng.gamma(0.3, size=(3, 20))
+    y = rng.integers(3, size=80)
+    X = rng.poisson(3 * profiles[y]).astype(float)
+    X[X.sum(axis=1) == 0, 0] = 1
+    return X, y, np.arange(80) % 2
+
+
+@pytest.fixture(params=["dense", "sparse"])
+def as_container(request):
+    """A test that takes this runs on dense and on sparse data."""
+    return np.asarray if request.param == "dense" else sparse.csr_matrix
+
+
+@pytest.fixture
+def task_set():
+    """Load a task set of the data folder, or skip."""
+
+    def load(name):
+        if not (DATA_HOME / f"{name}.npz").is_file():
+            pytest.skip(f"the task set {name!r} is not in {DATA_HOME}; set MTCLUSTER_DATA to a folder that has it")
+        return load_task_set(name, DATA_HOME)
+
+    return load

@@ -1,0 +1,134 @@
+"""The alternation: against the naive version, downhill, and in its limits."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from mtcluster.core import updates
+from mtcluster.core.model import Settings, make_block
+from mtcluster.core.solver import Schedule, alternate, first_state, solve, stalled
+
+from .. import naive
+
+SHAPES = {"binary": [30, 25], "nonnegative": [20, 15]}
+
+
+def tasks(membership, seed=0, d=6, c=3):
+    """Two tasks around common centres, and a start in which no cluster is empty."""
+    rng = np.random.default_rng(seed)
+    centers = 3 * rng.random((c, d))
+    ys = [rng.permutation(np.arange(n) % c) for n in SHAPES[membership]]
+    Xs = [centers[y] + 0.5 * k + rng.normal(scale=0.8, size=(len(y), d)) for k, y in enumerate(ys)]
+    if membership == "binary":
+        return Xs, [np.eye(c)[np.where(rng.random(len(y)) < 0.6, y, rng.integers(c, size=len(y)))] for y in ys]
+    return Xs, [rng.random((len(y), c)) + 0.2 for y in ys]
+
+
+def blocks_of(Xs, settings):
+    return [make_block(X, np.ones(len(X)), settings.origin(X.mean(axis=0))) for X in Xs]
+
+
+@pytest.mark.parametrize("coupling", ["reconstruction", "projection"])
+@pytest.mark.parametrize("membership", ["binary", "nonnegative"])
+@pytest.mark.parametrize("weighting", ["hard", "soft"])
+@pytest.mark.parametrize("l", [1, 2, 3])
+def test_the_solver_is_the_naive_version(coupling, membership, weighting, l):
+    Xs, Ps = tasks(membership)
+    settings = Settings(0.4, l, coupling, membership)
+    fractions = (0.6, 0.8, 1.0)
+    fit = solve(blocks_of(Xs, settings), settings, Schedule(fractions, weighting, "paper", 3, 4, tol=-np.inf), Ps)
+    rule = naive.hard_weights if weighting == "hard" else naive.soft_weights
+    W, M, Ms, traces, weights = naive.spmtc(
+        Xs, Ps, lam=0.4, l=l, coupling=coupling, membership=membership, rule=rule, fractions=fractions, warmup_iter=3, max_iter=4
+    )  # fmt: skip
+    for ours, theirs in zip(fit.traces, traces, strict=True):
+        assert_allclose(ours, theirs, rtol=1e-7)
+    for ours, theirs in zip(fit.weight_trace, weights, strict=True):
+        assert_allclose(np.concatenate(ours), np.concatenate(theirs), atol=1e-6)
+    centers = fit.state.centers
+    assert_allclose(centers.W @ centers.W.T, W @ W.T, atol=1e-6)  # a basis is free to turn, its span is not
+    assert_allclose(centers.M @ centers.W.T, M @ W.T, atol=1e-6)
+    assert_allclose(centers.Ms, Ms, atol=1e-6)
+
+
+@pytest.mark.parametrize("coupling", ["reconstruction", "projection"])
+@pytest.mark.parametrize("membership", ["binary", "nonnegative"])
+@pytest.mark.parametrize("l", [1, 3])
+def test_the_objective_never_rises_with_frozen_rows_either(coupling, membership, l):
+    for seed in range(5):
+        Xs, Ps = tasks(membership, seed)
+        settings = Settings(0.4, l, coupling, membership)
+        blocks = blocks_of(Xs, settings)
+        span = updates.span_of(blocks) if coupling == "projection" else None
+        rng = np.random.default_rng(seed)
+        vs = [np.where(rng.random(len(X)) < 0.3, 0, rng.random(len(X))) for X in Xs]
+        state = replace(first_state(blocks, settings, Ps, span), vs=vs)
+        result = alternate(blocks, settings, state, max_iter=40, tol=-np.inf, span=span)
+        assert np.all(np.diff(result.trace) <= 1e-10 * result.trace[0])
+        for before, after, v in zip(Ps, result.state.Ps, vs, strict=True):
+            assert_array_equal(after[v == 0], before[v == 0])
+            assert np.all(after >= 0)
+
+
+@pytest.mark.parametrize("coupling", ["reconstruction", "projection"])
+def test_a_within_weight_of_1_is_independent_tasks(coupling):
+    Xs, Ps = tasks("nonnegative")
+    settings, pace = Settings(1.0, 3, coupling, "nonnegative"), Schedule((0.5, 1.0), "soft", "paper", 5, 20, 0.0)
+    together = solve(blocks_of(Xs, settings), settings, pace, Ps)
+    for k, (X, P) in enumerate(zip(Xs, Ps, strict=True)):
+        alone = solve(blocks_of([X], settings), settings, pace, [P])
+        assert_allclose(together.state.centers.Ms[k], alone.state.centers.Ms[0], rtol=1e-6)
+        assert_allclose(together.state.Ps[k], alone.state.Ps[0], rtol=1e-6, atol=1e-9)
+
+
+def test_sums_over_parts_of_a_task_are_sums_over_the_task():
+    rng = np.random.default_rng(0)
+    X, P, v = rng.normal(size=(30, 4)), rng.random((30, 3)), rng.random(30)
+    S, T = updates.sums(make_block(X, np.ones(30), np.zeros(4)), P, v)
+    parts = [
+        updates.sums(make_block(X[i], np.ones(10), np.zeros(4)), P[i], v[i]) for i in np.split(np.arange(30), 3)
+    ]
+    assert_allclose(S, sum(s for s, _ in parts))
+    assert_allclose(T, sum(t for _, t in parts))
+
+
+def test_the_origin_saves_the_digits_of_data_far_from_zero():
+    Xs, Ps = tasks("binary")
+    settings, pace = Settings(0.4, 3), Schedule((0.5, 1.0), "soft", "quantile", 5, 20, 0.0)
+    near = solve(blocks_of(Xs, settings), settings, pace, Ps)
+    far_settings = Settings(0.4, 3)
+    far = solve(blocks_of([X + 1e7 for X in Xs], far_settings), far_settings, pace, Ps)
+    assert_allclose(np.concatenate(far.traces), np.concatenate(near.traces), rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("trace", "tol", "stop"),
+    [
+        ([10.0], 0.1, False),  # one value says nothing
+        ([10.0, 9.0], 0.05, False),  # a fall of 10 %
+        ([10.0, 9.0], 0.1, True),  # exactly the tolerance
+        ([10.0, 9.0, 8.9], 0.05, True),  # only the last fall counts
+        ([10.0, 10.0], 0.0, True),  # nothing moves any more
+        ([10.0, 10.0 - 1e-9], 0.0, False),
+        ([0.0, 0.0], 1e-4, True),
+        ([10.0, 10.1], 0.0, True),  # a rise can only be rounding
+    ],
+)
+def test_the_stopping_rule(trace, tol, stop):
+    assert stalled(trace, tol) is stop
+
+
+def test_a_report_that_asks_to_stop_ends_the_stage():
+    Xs, Ps = tasks("nonnegative")
+    settings = Settings(0.5, 2, membership="nonnegative")
+    calls = []
+
+    def progress(fraction, iteration, value):
+        calls.append((fraction, iteration))
+        return iteration == 1
+
+    fit = solve(blocks_of(Xs, settings), settings, Schedule((0.5, 1.0), warmup_iter=5, tol=0.0), Ps, progress)
+    assert calls == [(0.0, 0), (0.0, 1), (0.5, 0), (0.5, 1), (1.0, 0), (1.0, 1)]
+    assert [len(trace) for trace in fit.traces] == [2, 2, 2]

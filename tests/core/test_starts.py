@@ -1,0 +1,84 @@
+"""Starts: k-means as good as scikit-learn's, and clusters that correspond."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from sklearn.cluster import KMeans
+
+from mtcluster.core import starts
+from mtcluster.core.model import make_block
+from mtcluster.metrics import clustering_accuracy
+
+
+def block_of(X, u=None):
+    return make_block(X, np.ones(X.shape[0]) if u is None else u, np.zeros(X.shape[1]))
+
+
+def test_k_means_is_as_good_as_scikit_learns(blobs):
+    X = blobs.X
+    ours = starts.kmeans([block_of(X)], 4, np.random.default_rng(0))
+    theirs = KMeans(4, n_init=10, random_state=0).fit(X)
+    assert ours.trace[-1] <= theirs.inertia_ * 1.02
+
+
+def test_k_means_of_blocks_is_k_means_of_all_rows(blobs):
+    parts = np.array_split(blobs.X, 3)
+    whole = starts.kmeans([block_of(blobs.X)], 4, np.random.default_rng(0))
+    blocks = starts.kmeans([block_of(part) for part in parts], 4, np.random.default_rng(0))
+    assert_array_equal(np.vstack(blocks.state.Ps), whole.state.Ps[0])
+
+
+def test_rows_of_weight_0_are_never_seeds():
+    X = np.vstack([np.zeros((5, 2)), [[100.0, 100.0]], np.ones((5, 2))])
+    u = np.ones(11)
+    u[5] = 0
+    for seed in range(10):
+        [P] = starts.seed([block_of(X, u)], 2, np.random.default_rng(seed))
+        assert_array_equal(P[:5].argmax(axis=1), P[0].argmax())
+        assert P[0].argmax() != P[-1].argmax()
+
+
+def test_alignment_finds_the_permutations(blobs):
+    rng = np.random.default_rng(0)
+    reference = rng.normal(size=(5, 8))
+    orders = [rng.permutation(5) for _ in range(4)]
+    Ms = np.stack([(reference + 0.1 * rng.normal(size=(5, 8)))[order] for order in orders])
+    found = starts.align(Ms, [1.0, 2.0, 3.0, 4.0])
+    aligned = [Ms[k][found[k]] for k in range(4)]
+    assert_allclose(aligned, np.broadcast_to(aligned[0], (4, 5, 8)), atol=1.0)
+
+
+def test_alignment_does_not_mind_a_shift_of_a_whole_task():
+    rng = np.random.default_rng(0)
+    Ms = rng.normal(size=(3, 4, 5))
+    shifted = Ms + 100 * rng.normal(size=(3, 1, 5))
+    for a, b in zip(starts.align(Ms, [1, 2, 3]), starts.align(shifted, [1, 2, 3]), strict=True):
+        assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("kind", starts.KINDS)
+def test_k_means_starts_make_clusters_correspond(blobs, kind):
+    blocks = [block_of(blobs.X[blobs.tasks == k]) for k in range(3)]
+    Ps = starts.start(kind, blocks, 4, "binary", np.random.default_rng(0))
+    y = np.concatenate([blobs.y[blobs.tasks == k] for k in range(3)])
+    assert clustering_accuracy(y, np.vstack(Ps).argmax(axis=1)) > 0.8
+
+
+@pytest.mark.parametrize("kind", [*starts.KINDS, "random"])
+@pytest.mark.parametrize("membership", ["binary", "nonnegative"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_starts_are_memberships_of_the_asked_form(blobs, kind, membership, dtype):
+    X = blobs.X.astype(dtype)
+    blocks = [make_block(X[:60], np.ones(60, dtype), np.zeros(6)), make_block(X[60:], np.ones(60, dtype), np.zeros(6))]
+    for P in starts.start(kind, blocks, 4, membership, np.random.default_rng(0)):
+        assert P.dtype == dtype
+        assert np.all(P.sum(axis=1) == 1) if membership == "binary" else np.all(P >= dtype(starts.UNLOCK))
+
+
+def test_starts_of_sparse_rows_are_those_of_dense_rows(counts):
+    X, _, _ = counts
+    for kind in [*starts.KINDS, "random"]:
+        dense = starts.start(kind, [block_of(X)], 3, "binary", np.random.default_rng(0))
+        thin = starts.start(kind, [block_of(sparse.csr_matrix(X))], 3, "binary", np.random.default_rng(0))
+        assert_array_equal(dense[0], thin[0])
