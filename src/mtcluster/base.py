@@ -21,7 +21,7 @@ from .restarts import Run, best_of, kinds_of_starts
 from .tasks import TaskData, positions, read_tasks, read_weights
 
 MAX_SPAN = 20_000  # order of the dense eigenproblem that the projection coupling may ask for
-NO_COUPLING = 1e-8  # shares of the energy below this are rounding
+NO_COUPLING = 1e-4  # a shared term of a smaller share of the data's energy moves nothing
 
 
 class MultiTaskClusterer(
@@ -197,8 +197,8 @@ class MultiTaskClusterer(
         if min(inside, residual) < NO_COUPLING and self._within_weight() < 1:
             fault = "carries no energy" if inside < NO_COUPLING else "leaves no residual"
             message = (
-                f"coupling='projection': the shared subspace {fault} (it holds {inside:.0e} of the data's energy, of "
-                f"which {residual:.0e} is left), so the tasks are not coupled. coupling='reconstruction' couples them."
+                f"coupling='projection': the shared subspace {fault} (it holds a share {inside:.0e} of the data's, of "
+                f"which {residual:.0e} is residual), so it does not couple the tasks. coupling='reconstruction' does."
             )
             warnings.warn(message, UserWarning, stacklevel=4)
 

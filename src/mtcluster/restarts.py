@@ -11,7 +11,7 @@ from ._progress import FitProgress
 from .core import starts
 from .core.model import Array, Block, Centers, Settings
 from .core.readout import read_out
-from .core.solver import Fit, Schedule, solve
+from .core.solver import Fit, Schedule, first_best, solve
 
 AUTO_STARTS = 3  # k-means starts of each kind; a random start is drawn once
 
@@ -64,4 +64,4 @@ def best_of(
 
     runs = Parallel(n_jobs=n_jobs, require="sharedmem")(delayed(run)(i) for i in range(len(kinds)))
     progress.end()
-    return min(runs, key=lambda one: one.total)
+    return runs[first_best([one.total for one in runs])]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -76,9 +77,12 @@ def read_weights(sample_weight: Any, data: TaskData, dtype: Any) -> list[Array]:
     parts = _as_parts(sample_weight, ndim=1)
     if parts is not None:
         sample_weight = np.concatenate([np.asarray(part) for part in parts.values()])
-    weights = check_array(sample_weight, ensure_2d=False, dtype=dtype, input_name="sample_weight")
-    if weights.ndim == 0:
-        weights = np.full(data.n, weights)
+    if isinstance(sample_weight, Real):
+        sample_weight = np.full(data.n, sample_weight)
+    try:
+        weights = check_array(sample_weight, ensure_2d=False, dtype=dtype, allow_nd=True, input_name="sample_weight")
+    except (TypeError, ValueError) as error:
+        raise _explain(error, sample_weight, "sample_weight") from error
     if weights.shape != (data.n,):
         raise ValueError(
             f"sample_weight has shape {weights.shape}, but X has {data.n} rows: one weight a row is needed."
@@ -255,7 +259,7 @@ def _explain(error: Exception, X: Any, name: str) -> Exception:
     if bad:
         shown = ", ".join(repr(column) for column in bad[:5]) + (", …" if len(bad) > 5 else "")
         return kind(f"{name} has {len(bad)} column(s) that are not numbers: {shown}. Drop or encode them.")
-    return error if str(error).startswith(("X ", "Input X")) else kind(f"{name}: {error}")
+    return error if str(error).startswith((f"{name} ", f"Input {name}")) else kind(f"{name}: {error}")
 
 
 def _is_numeric(column: Any) -> bool:

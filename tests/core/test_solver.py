@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from mtcluster.core import updates
 from mtcluster.core.model import Settings, make_block
-from mtcluster.core.solver import Schedule, alternate, first_state, solve, stalled
+from mtcluster.core.solver import Schedule, alternate, first_best, first_state, solve, stalled
 
 from .. import naive
 
@@ -41,7 +41,8 @@ def test_the_solver_is_the_naive_version(coupling, membership, weighting, l):
     fit = solve(blocks_of(Xs, settings), settings, Schedule(fractions, weighting, "paper", 3, 4, tol=-np.inf), Ps)
     rule = naive.hard_weights if weighting == "hard" else naive.soft_weights
     W, M, Ms, traces, weights = naive.spmtc(
-        Xs, Ps, lam=0.4, l=l, coupling=coupling, membership=membership, rule=rule, fractions=fractions, warmup_iter=3, max_iter=4
+        Xs, Ps, lam=0.4, l=l, coupling=coupling, membership=membership, rule=rule, fractions=fractions,
+        warmup_iter=3, max_iter=4,
     )  # fmt: skip
     for ours, theirs in zip(fit.traces, traces, strict=True):
         assert_allclose(ours, theirs, rtol=1e-7)
@@ -87,9 +88,7 @@ def test_sums_over_parts_of_a_task_are_sums_over_the_task():
     rng = np.random.default_rng(0)
     X, P, v = rng.normal(size=(30, 4)), rng.random((30, 3)), rng.random(30)
     S, T = updates.sums(make_block(X, np.ones(30), np.zeros(4)), P, v)
-    parts = [
-        updates.sums(make_block(X[i], np.ones(10), np.zeros(4)), P[i], v[i]) for i in np.split(np.arange(30), 3)
-    ]
+    parts = [updates.sums(make_block(X[i], np.ones(10), np.zeros(4)), P[i], v[i]) for i in np.split(np.arange(30), 3)]
     assert_allclose(S, sum(s for s, _ in parts))
     assert_allclose(T, sum(t for _, t in parts))
 
@@ -118,6 +117,12 @@ def test_the_origin_saves_the_digits_of_data_far_from_zero():
 )
 def test_the_stopping_rule(trace, tol, stop):
     assert stalled(trace, tol) is stop
+
+
+def test_the_first_of_equally_good_runs_wins_whatever_the_rounding():
+    assert first_best([3.0, 2.0 + 1e-12, 2.0]) == 1
+    assert first_best([3.0, 2.0, 1.9]) == 2
+    assert first_best([0.0, 0.0]) == 0
 
 
 def test_a_report_that_asks_to_stop_ends_the_stage():

@@ -143,7 +143,7 @@ def test_the_subspace_is_orthonormal(coupling, d, l):
 
 
 def test_the_reconstruction_loss_is_the_projection_loss_plus_what_the_subspace_discards():
-    Xs, Ps, vs, settings, c = problem()
+    Xs, Ps, _, _, c = problem()
     for X, P in zip(Xs, Ps, strict=True):
         left = np.sum((X - P @ c.M @ c.W.T) ** 2)
         assert_allclose(left, np.sum((X @ c.W - P @ c.M) ** 2) + np.sum((X - X @ c.W @ c.W.T) ** 2))

@@ -99,8 +99,8 @@ def squared_norms(X: Matrix, origin: Array, chunk: int = 4096) -> Array:
     if hasattr(X, "tocsr"):
         squares = np.asarray(X.multiply(X).sum(axis=1)).ravel()
         return np.maximum(squares - 2 * (X @ origin) + origin @ origin, 0).astype(X.dtype)
-    parts = [X[i : i + chunk] - origin.astype(X.dtype) for i in range(0, X.shape[0], chunk)]
-    return np.concatenate([np.einsum("ij,ij->i", part, part) for part in parts])
+    moved = (X[i : i + chunk] - origin.astype(X.dtype) for i in range(0, X.shape[0], chunk))
+    return np.concatenate([np.einsum("ij,ij->i", part, part) for part in moved])
 
 
 def quadratic(block: Block, settings: Settings, centers: Centers, task: int | None) -> Quadratic:

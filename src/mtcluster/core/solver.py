@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -55,6 +55,11 @@ class Schedule:
 def stalled(trace: list[float], tol: float) -> bool:
     """The stopping rule: the last iteration lowered the objective by no more than a share `tol` of it."""
     return len(trace) > 1 and trace[-2] - trace[-1] <= tol * abs(trace[-2])
+
+
+def first_best(values: Sequence[float], slack: float = 1e-6) -> int:
+    """Index of the first value that is the least but for rounding, which must not decide between equal runs."""
+    return int(np.argmax(np.asarray(values) <= min(values) * (1 + slack)))
 
 
 def update_centers(

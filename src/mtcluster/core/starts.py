@@ -9,7 +9,7 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from .model import Array, Block, Quadratic, Settings
-from .solver import Result, alternate, first_state
+from .solver import Result, alternate, first_best, first_state
 from .updates import nearest
 
 SEEDINGS = 3  # k-means++ seedings that are tried a few iterations each; the best goes on
@@ -46,7 +46,7 @@ def kmeans(blocks: list[Block], n_clusters: int, rng: np.random.Generator) -> Re
     for _ in range(SEEDINGS):
         state = first_state(blocks, settings, seed(blocks, n_clusters, rng), None)
         trials.append(alternate(blocks, settings, state, max_iter=TRIAL_ITER, tol=0.0))
-    best = min(trials, key=lambda result: result.trace[-1])
+    best = trials[first_best([trial.trace[-1] for trial in trials])]
     return alternate(blocks, settings, best.state, max_iter=KMEANS_ITER, tol=1e-6)
 
 

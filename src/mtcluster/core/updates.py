@@ -93,6 +93,8 @@ def subspace_of_projection(H: Array, T: Array, Z: Array, span: Span, total: Arra
     Ties at the cut are broken towards larger between-cluster scatter: otherwise the null space of S_w,
     which these data always have, would be left to rounding.
     """
+    if not span.basis.shape[1]:  # nothing but zeros
+        return complete(span.basis, n_components, Z)
     Q = span.basis.T @ (T.T @ H)
     values, vectors = linalg.eigh(total - Q @ Q.T)
     l = min(n_components, len(values))

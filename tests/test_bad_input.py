@@ -1,0 +1,163 @@
+"""Every mistake gets an error that names the argument, what came and what would be right."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from scipy import sparse
+from sklearn.cluster import KMeans
+from sklearn.exceptions import NotFittedError
+
+from mtcluster import ASI, LSSMTC, SPMTC, PerTask, Pooled
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(30, 4))
+TASKS = np.array(["a", "b", "c"])[np.arange(30) % 3]
+
+
+def spoilt(value, row=7, container=np.asarray):
+    bad = X.copy()
+    bad[row, 1] = value
+    return container(bad)
+
+
+def frame(columns):
+    return pd.DataFrame(X, columns=list(columns))
+
+
+DATA_MISTAKES = [
+    (spoilt(np.nan), TASKS, r"Input X contains NaN in 1 row\(s\) of task 'b', the first of them row 7"),
+    (spoilt(np.inf), TASKS, r"Input X contains infinity in 1 row\(s\) of task 'b', the first of them row 7"),
+    (spoilt(np.nan, container=sparse.csr_matrix), TASKS, r"X contains NaN in 1 row\(s\) of task 'b', .* row 7"),
+    (spoilt(-np.inf, container=sparse.csc_array), TASKS, r"X contains infinity in 1 row\(s\) of task 'b'"),
+    (spoilt(np.nan, container=pd.DataFrame), TASKS, r"X contains NaN in 1 row\(s\) of task 'b'"),
+    ({"a": X, "b": spoilt(np.nan)}, None, r"X\['b'\] contains NaN in 1 row\(s\) of task 'b', the first of them row 7"),
+    (np.empty((0, 4)), None, "X: Found array with 0 sample"),
+    (np.empty((5, 0)), None, "X: Found array with 0 feature"),
+    (X[:, 0], None, "X: Expected 2D array"),
+    (X, TASKS[:20], "tasks has 20 labels, but X has 30 rows"),
+    (X, "abc", "tasks must be a sequence of 30 labels"),
+    (X, 3, "tasks must be a sequence of 30 labels"),
+    (X, TASKS[:, None], "tasks must be one-dimensional"),
+    (X, [["a"]] * 30, "tasks must hold hashable labels"),
+    (X, ["a", None] * 15, "tasks has a missing label at row 1"),
+    (X, [1.0, float("nan")] * 15, "tasks has a missing label at row 1"),
+    (X, pd.Series(["a", None] * 15), "tasks has a missing label at row 1"),
+    (X, pd.array([1, None] * 15), "tasks has a missing label at row 1"),
+    (X, ["a"] * 28 + ["b"] * 2, r"n_samples=2 in task 'b' should be >= n_clusters=3"),
+    ([X, X[:2]], None, r"n_samples=2 in task 1 should be >= n_clusters=3"),
+    ([X, X[:, :3]], None, r"X\[1\] has 3 features, but X\[0\] has 4"),
+    ({"a": frame("pqrs"), "b": frame("pqrt")}, None, r"X\['b'\] has other columns than X\['a'\] \(t\)"),
+    ({"a": frame("pqrs"), "b": frame("qprs")}, None, r"X\['b'\] has other columns .* in another order"),
+    ({"a": X}, TASKS, "tasks must be None when X is a dict or a list of data sets"),
+    ({}, None, "X is an empty dict"),
+    (frame("pqrs").assign(country="x"), TASKS, r"X has 1 column\(s\) that are not numbers: 'country'"),
+    (pl.DataFrame({"x": [1.0] * 30, "y": ["a"] * 30}), TASKS, r"X has 1 column\(s\) that are not numbers: 'y'"),
+    ({"a": pd.DataFrame({"p": ["x"] * 5})}, None, r"X\['a'\] has 1 column\(s\) that are not numbers: 'p'"),
+    (np.full((30, 2), "text"), None, "X: could not convert string to float"),
+    (X + 1j, None, "X: Complex data not supported"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("data", "tasks", "message"), DATA_MISTAKES, ids=[str(i) for i in range(len(DATA_MISTAKES))])
+def test_bad_data_are_refused(data, tasks, message):
+    for model in (SPMTC(3), LSSMTC(3), ASI(3)):
+        with pytest.raises((ValueError, TypeError), match=message):
+            model.fit(data, tasks=tasks)
+        assert not hasattr(model, "labels_")
+
+
+@pytest.mark.parametrize(("data", "tasks", "message"), [m for m in DATA_MISTAKES if "n_clusters" not in m[2]])
+@pytest.mark.parametrize("baseline", [PerTask, Pooled])
+def test_baselines_refuse_bad_data_alike(data, tasks, message, baseline):
+    with pytest.raises((ValueError, TypeError), match=message):
+        baseline(KMeans(3)).fit(data, tasks=tasks)
+
+
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [
+        (-np.ones(30), "sample_weight must not be negative: row 0 has -1.0"),
+        (np.zeros(30), "sample_weight is zero for all 10 rows of task 'a'"),
+        (np.where(TASKS == "b", 0, 1), "sample_weight is zero for all 10 rows of task 'b'"),
+        (np.ones(29), r"sample_weight has shape \(29,\), but X has 30 rows"),
+        (np.ones((30, 2)), r"sample_weight has shape \(30, 2\)"),
+        (np.where(np.arange(30) == 3, np.nan, 1), "sample_weight contains NaN"),
+        (["x"] * 30, "sample_weight"),
+    ],
+)
+def test_bad_weights_are_refused(weights, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        SPMTC(3).fit(X, tasks=TASKS, sample_weight=weights)
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"n_clusters": 0}, {"n_clusters": 2.5}, {"n_clusters": "many"}, {"weighting": "medium"}, {"soft_rule": "x"},
+        {"coupling": "x"}, {"membership": "x"}, {"within_weight": -0.1}, {"within_weight": 1.1},
+        {"within_weight": None}, {"n_components": 0}, {"initial_fraction": 0}, {"initial_fraction": 1.5},
+        {"fraction_step": 0}, {"warmup_iter": -1}, {"max_iter": 0}, {"tol": -1}, {"init": "somehow"},
+        {"n_init": 0}, {"n_init": "some"}, {"random_state": "x"}, {"n_jobs": "x"}, {"verbose": "x"},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_bad_parameters_are_refused_by_name(parameters):
+    [name] = parameters
+    model = SPMTC(3).set_params(**parameters)
+    with pytest.raises(
+        ValueError, match=f"The '{name}' parameter of SPMTC must be .* Got {parameters[name]!r} instead"
+    ):
+        model.fit(X, tasks=TASKS)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"n_components": 5}, "n_components=5 should be at most the number of features of X, 4"),
+        ({"init": np.ones((30, 2))}, r"init has shape \(30, 2\), but memberships of shape \(30, 3\) are needed"),
+        ({"init": -np.ones((30, 3))}, "init must hold non-negative memberships"),
+        ({"init": np.zeros((30, 3))}, "init must hold non-negative memberships, with at least one positive entry"),
+        ({"init": np.full((30, 3), np.nan)}, "init contains NaN"),
+    ],
+)
+def test_parameters_that_do_not_fit_the_data_are_refused(parameters, message):
+    with pytest.raises(ValueError, match=message):
+        SPMTC(3, **parameters).fit(X, tasks=TASKS)
+
+
+def test_a_projection_of_millions_of_rows_and_features_is_refused():
+    wide = sparse.csr_matrix((np.ones(30_000), np.arange(30_000), np.arange(30_001)), shape=(30_000, 30_000))
+    with pytest.raises(ValueError, match=r"coupling='projection' needs a dense eigenproblem of order .* = 30000"):
+        LSSMTC(3, coupling="projection").fit(wide)
+
+
+@pytest.mark.parametrize(
+    "method", ["predict", "predict_proba", "score_samples", "score", "transform", "get_feature_names_out"]
+)
+def test_nothing_works_before_fit(method):
+    with pytest.raises(NotFittedError, match="This SPMTC instance is not fitted yet"):
+        getattr(SPMTC(3), method)(*([] if method.startswith("get") else [X]))
+
+
+@pytest.mark.parametrize("method", ["predict", "predict_proba", "score_samples", "score", "transform"])
+def test_other_features_than_in_fit_are_refused(method):
+    model = SPMTC(3, random_state=0).fit(X, tasks=TASKS)
+    with pytest.raises(ValueError, match="X has 3 features, but SPMTC is expecting 4 features"):
+        getattr(model, method)(X[:, :3])
+
+
+def test_other_rows_than_labels_are_refused_in_predict():
+    model = SPMTC(3, random_state=0).fit(X, tasks=TASKS)
+    with pytest.raises(ValueError, match="tasks has 30 labels, but X has 5 rows"):
+        model.predict(X[:5], tasks=TASKS)
+
+
+def test_a_baseline_needs_a_clusterer():
+    with pytest.raises(ValueError, match="The 'clusterer' parameter of PerTask must be"):
+        PerTask("k-means").fit(X)
+
+
+def test_zeros_in_a_nonnegative_start_warn():
+    with pytest.warns(UserWarning, match="init holds zeros, which membership='nonnegative' never leaves"):
+        LSSMTC(3, membership="nonnegative", init=np.eye(3)[np.arange(30) % 3]).fit(X)
