@@ -54,7 +54,7 @@ def test_the_core_knows_numpy_and_scipy_alone(path):
 def test_an_import_of_the_library_brings_no_extra():
     extras = ["pandas", "polars", "matplotlib", "dask", "distributed", "rich", "torch", "cupy"]
     code = (
-        "import sys, sklearn.cluster, sklearn.metrics, sklearn.datasets; before = set(sys.modules)\n"  # it may bring some
+        "import sys, sklearn.cluster, sklearn.metrics, sklearn.datasets; before = set(sys.modules)\n"  # may bring some
         "import mtcluster, mtcluster.datasets, mtcluster.cli; ours = set(sys.modules) - before\n"
         f"print([extra for extra in {extras} if extra in ours])"
     )
