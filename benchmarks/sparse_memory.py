@@ -36,9 +36,7 @@ def main() -> None:
     model = SPMTC(8, random_state=0).fit(X, tasks=tasks)
     seconds = time.perf_counter() - began
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    print(
-        f"{X.shape[0]} x {X.shape[1]}, {X.nnz} non-zeros, 4 tasks, 8 clusters: {model.n_iter_} iterations of the best start"
-    )
+    print(f"{X.shape[0]} x {X.shape[1]}, {X.nnz} non-zeros, 4 tasks, 8 clusters; {model.n_iter_} iterations")
     print(f"peak {peak:.2f} GiB in all, {before:.2f} GiB before the fit, {seconds:.0f} s")
 
 
