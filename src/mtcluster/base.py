@@ -197,8 +197,8 @@ class MultiTaskClusterer(
         if min(inside, residual) < NO_COUPLING and self._within_weight() < 1:
             fault = "carries no energy" if inside < NO_COUPLING else "leaves no residual"
             message = (
-                f"coupling='projection': the shared subspace {fault} (it holds a share {inside:.0e} of the data's, of "
-                f"which {residual:.0e} is residual), so it does not couple the tasks. coupling='reconstruction' does."
+                f"coupling='projection': the shared subspace {fault} ({inside:.0e} of the data's energy lies in it, "
+                f"{residual:.0e} of that is residual), so it does not couple the tasks. coupling='reconstruction' does."
             )
             warnings.warn(message, UserWarning, stacklevel=4)
 
