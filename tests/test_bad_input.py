@@ -1,5 +1,7 @@
 """Every mistake gets an error that names the argument, what came and what would be right."""
 
+from datetime import date
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -35,7 +37,7 @@ DATA_MISTAKES = [
     (np.empty((0, 4)), None, "X: Found array with 0 sample"),
     (np.empty((5, 0)), None, "X: Found array with 0 feature"),
     (X[:, 0], None, "X: Expected 2D array"),
-    (X, TASKS[:20], "tasks has 20 labels, but X has 30 rows"),
+    (X, TASKS[:20], "tasks has 20 labels for 30 rows"),
     (X, "abc", "tasks must be a sequence of 30 labels"),
     (X, 3, "tasks must be a sequence of 30 labels"),
     (X, TASKS[:, None], "tasks must be one-dimensional"),
@@ -47,13 +49,19 @@ DATA_MISTAKES = [
     (X, ["a"] * 28 + ["b"] * 2, r"n_samples=2 in task 'b' should be >= n_clusters=3"),
     ([X, X[:2]], None, r"n_samples=2 in task 1 should be >= n_clusters=3"),
     ([X, X[:, :3]], None, r"X\[1\] has 3 features, but X\[0\] has 4"),
-    ({"a": frame("pqrs"), "b": frame("pqrt")}, None, r"X\['b'\] has other columns than X\['a'\] \(t\)"),
+    ({"a": frame("pqrs"), "b": frame("pqrt")}, None, r"X\['b'\] has other columns than the tasks before .* \(t\)"),
     ({"a": frame("pqrs"), "b": frame("qprs")}, None, r"X\['b'\] has other columns .* in another order"),
     ({"a": X}, TASKS, "tasks must be None when X is a dict or a list of data sets"),
     ({}, None, "X is an empty dict"),
     (frame("pqrs").assign(country="x"), TASKS, r"X has 1 column\(s\) that are not numbers: 'country'"),
-    (pl.DataFrame({"x": [1.0] * 30, "y": ["a"] * 30}), TASKS, r"X has 1 column\(s\) that are not numbers: 'y'"),
+    (pl.DataFrame({"x": [1.0] * 30, "y": ["a"] * 30}), None, r"X has 1 column\(s\) that are not numbers: 'y'"),
     ({"a": pd.DataFrame({"p": ["x"] * 5})}, None, r"X\['a'\] has 1 column\(s\) that are not numbers: 'p'"),
+    ([frame("pqrs"), X, frame("qprs")], None, r"X\[2\] has other columns .* in another order"),
+    (frame("pqrs").assign(day=pd.Timestamp("2020-01-01")), None, r"X has 1 column\(s\) that are dates, .*: 'day'"),
+    (pl.DataFrame({"x": [1.0] * 30, "d": [date(2020, 1, 1)] * 30}), None, r"X has 1 column\(s\) that are dates"),
+    ([X, X[:, 0]], None, r"X\[1\] has 1 dimension\(s\), other items have 2"),
+    (X * 1e160, TASKS, "X holds values whose squares overflow in float64"),
+    ((X * 1e19).astype(np.float32), TASKS, "X holds values whose squares overflow in float32"),
     (np.full((30, 2), "text"), None, "X: could not convert string to float"),
     (X + 1j, None, "X: Complex data not supported"),
 ]  # fmt: skip
@@ -61,13 +69,16 @@ DATA_MISTAKES = [
 
 @pytest.mark.parametrize(("data", "tasks", "message"), DATA_MISTAKES, ids=[str(i) for i in range(len(DATA_MISTAKES))])
 def test_bad_data_are_refused(data, tasks, message):
-    for model in (SPMTC(3), LSSMTC(3), ASI(3)):
+    models = [SPMTC(3), LSSMTC(3)] if "n_clusters" in message else [SPMTC(3), LSSMTC(3), ASI(3)]  # ASI pools its tasks
+    for model in models:
         with pytest.raises((ValueError, TypeError), match=message):
             model.fit(data, tasks=tasks)
         assert not hasattr(model, "labels_")
 
 
-@pytest.mark.parametrize(("data", "tasks", "message"), [m for m in DATA_MISTAKES if "n_clusters" not in m[2]])
+@pytest.mark.parametrize(
+    ("data", "tasks", "message"), [m for m in DATA_MISTAKES if "n_clusters" not in m[2] and "overflow" not in m[2]]
+)
 @pytest.mark.parametrize("baseline", [PerTask, Pooled])
 def test_baselines_refuse_bad_data_alike(data, tasks, message, baseline):
     with pytest.raises((ValueError, TypeError), match=message):
@@ -77,13 +88,16 @@ def test_baselines_refuse_bad_data_alike(data, tasks, message, baseline):
 @pytest.mark.parametrize(
     ("weights", "message"),
     [
-        (-np.ones(30), "sample_weight must not be negative: row 0 has -1.0"),
+        (-np.ones(30), "sample_weight must not be negative: task 'a' has a weight of -1.0"),
         (np.zeros(30), "sample_weight is zero for all 10 rows of task 'a'"),
         (np.where(TASKS == "b", 0, 1), "sample_weight is zero for all 10 rows of task 'b'"),
         (np.ones(29), r"sample_weight has shape \(29,\), but X has 30 rows"),
         (np.ones((30, 2)), r"sample_weight has shape \(30, 2\)"),
         (np.where(np.arange(30) == 3, np.nan, 1), "sample_weight contains NaN"),
-        (["x"] * 30, "sample_weight"),
+        (["x"] * 30, "sample_weight: could not convert"),
+        ({}, "sample_weight is an empty dict"),
+        ({"a": np.ones(10), "x": np.ones(20)}, r"sample_weight has the tasks \['a', 'x'\], but X has"),
+        ({"a": np.ones(10), "b": np.ones(9), "c": np.ones(11)}, r"sample_weight\['b'\] has shape \(9,\)"),
     ],
 )
 def test_bad_weights_are_refused(weights, message):
@@ -119,6 +133,7 @@ def test_bad_parameters_are_refused_by_name(parameters):
         ({"init": -np.ones((30, 3))}, "init must hold non-negative memberships"),
         ({"init": np.zeros((30, 3))}, "init must hold non-negative memberships, with at least one positive entry"),
         ({"init": np.full((30, 3), np.nan)}, "init contains NaN"),
+        ({"init": [["a"] * 3] * 30}, "init: could not convert"),
     ],
 )
 def test_parameters_that_do_not_fit_the_data_are_refused(parameters, message):
@@ -147,9 +162,21 @@ def test_other_features_than_in_fit_are_refused(method):
         getattr(model, method)(X[:, :3])
 
 
+def test_frames_with_other_columns_than_in_fit_are_refused():
+    model = SPMTC(3, random_state=0).fit({"a": frame("pqrs"), "b": frame("pqrs")})
+    with pytest.raises(ValueError, match=r"X\['b'\] has other columns"):
+        model.predict({"a": frame("pqrs"), "b": frame("qprs")})
+
+
+def test_rows_too_large_to_score_are_refused():
+    model = SPMTC(3, random_state=0).fit(X, tasks=TASKS)
+    with pytest.raises(ValueError, match="squares overflow"):
+        model.score_samples(X * 1e160)
+
+
 def test_other_rows_than_labels_are_refused_in_predict():
     model = SPMTC(3, random_state=0).fit(X, tasks=TASKS)
-    with pytest.raises(ValueError, match="tasks has 30 labels, but X has 5 rows"):
+    with pytest.raises(ValueError, match="tasks has 30 labels for 5 rows"):
         model.predict(X[:5], tasks=TASKS)
 
 

@@ -44,7 +44,10 @@ def test_unbalanced_clusters_have_unequal_sizes():
     ("parameters", "message"),
     [
         ({"n_samples": [10, 10], "n_tasks": 3}, "n_samples has 2 entries, but n_tasks=3"),
-        ({"n_samples": 2}, "should be at least n_clusters=4"),
+        ({"n_samples": 2}, "at least n_clusters=4"),
+        ({"n_samples": 10.5}, "should be whole"),
+        ({"n_features": 0}, "n_features=0 and n_tasks=3 should be at least 1"),
+        ({"cluster_std": -1}, "cluster_std=-1"),
         ({"balance": 0}, "balance=0 should be in"),
         ({"outliers": 1.0}, r"outliers=1.0 in \[0, 1\)"),
     ],
@@ -99,6 +102,7 @@ def test_a_dense_task_set_is_read(tmp_path):
     assert loaded.class_names == ["p", "q", "r"]
     assert_array_equal(loaded.X, np.vstack([np.eye(3), np.ones((2, 3))]))
     assert_array_equal(load_task_set(path).y, [0, 1, 2, 0, 0])
+    assert load_task_set("mine.npz", data_home=tmp_path).name == "mine"
 
 
 def test_a_sparse_task_set_is_read_as_floats_and_stays_sparse(tmp_path):

@@ -75,7 +75,7 @@ def test_duplicates_share_a_cluster():
 
 
 def test_fewer_distinct_rows_than_clusters_warn():
-    with pytest.warns(ConvergenceWarning, match="2 of 3 clusters are empty in every task"):
+    with pytest.warns(ConvergenceWarning, match="2 of 3 clusters are no row's label in any task"):
         SPMTC(3, random_state=0).fit(np.ones((12, 4)))
 
 
@@ -86,7 +86,7 @@ def test_a_cluster_that_runs_empty_warns_and_keeps_its_center():
     ]  # cluster 2 begins with one row, between the others' means
     X[19] = X[:19].mean(axis=0) + 0.01
     far = np.array([[1e3, 1e3]])
-    with pytest.warns(ConvergenceWarning, match="1 of 4 clusters are empty"):
+    with pytest.warns(ConvergenceWarning, match="of 4 clusters are no row's label"):
         model = LSSMTC(4, init=np.column_stack([start, np.zeros(40)])).fit(X)
     assert np.all(np.isfinite(model.task_centers_))
     assert model.predict(far)[0] in range(4)

@@ -83,6 +83,39 @@ def test_sample_weights_come_in_the_form_of_the_data(blobs):
     assert_array_equal(one.labels_, apart.labels_)
 
 
+def test_sample_weights_in_a_dict_go_by_its_keys(blobs):
+    a, b = blobs.X[blobs.tasks == 0], blobs.X[blobs.tasks == 1]
+    weights = {"a": np.linspace(0.1, 1, len(a)), "b": np.ones(len(b))}
+    one = SPMTC(4, random_state=0).fit({"a": a, "b": b}, sample_weight=weights)
+    other = SPMTC(4, random_state=0).fit({"a": a, "b": b}, sample_weight=dict(reversed(weights.items())))
+    assert_array_equal(one.task_centers_, other.task_centers_)
+
+
+def test_asi_takes_several_tasks_as_one_data_set(blobs):
+    together = ASI(4, random_state=0).fit(blobs.X, tasks=blobs.tasks)
+    assert_array_equal(together.labels_, ASI(4, random_state=0).fit(blobs.X).labels_)
+    assert_array_equal(together.predict(blobs.X, tasks=blobs.tasks), together.labels_)
+    small = np.where(np.arange(len(blobs.X)) < 2, "tiny", "rest")
+    assert len(ASI(4, random_state=0).fit(blobs.X, tasks=small).labels_) == len(blobs.X)
+
+
+def test_score_is_a_weighted_mean(blobs):
+    model = SPMTC(4, random_state=0).fit(blobs.X, tasks=blobs.tasks)
+    weights = np.random.default_rng(0).random(len(blobs.X))
+    expected = -np.average(model.losses_, weights=weights)
+    assert model.score(blobs.X, tasks=blobs.tasks, sample_weight=weights) == pytest.approx(expected)
+    with pytest.raises(ValueError, match="sample_weight must not be negative"):
+        model.score(blobs.X, tasks=blobs.tasks, sample_weight=-weights)
+
+
+@pytest.mark.parametrize("unit", ["ns", "us", "s", "D"])
+def test_dates_name_tasks_and_are_known_again(blobs, unit):
+    days = np.array(["2020-01-01", "2021-01-01", "2022-01-01"], dtype=f"M8[{unit}]")[blobs.tasks]
+    model = SPMTC(4, random_state=0).fit(blobs.X, tasks=days)
+    for again in (days, pd.Series(days), list(pd.Series(days)), days.astype("M8[us]").tolist()):
+        assert_array_equal(model.predict(blobs.X, tasks=again), model.labels_)
+
+
 def test_the_shared_centers_decide_for_tasks_that_were_not_there(blobs):
     X, _, tasks = blobs
     model = SPMTC(4, random_state=0).fit(X, tasks=tasks)
@@ -168,6 +201,13 @@ def test_a_projection_that_couples_nothing_warns(blobs):
         LSSMTC(2, coupling="projection", random_state=0).fit(X, tasks=np.arange(30) % 2)
 
 
+@pytest.mark.parametrize("method", ["fit", "fit_predict", "fit_transform"])
+def test_warnings_point_at_the_users_line(method):
+    with pytest.warns(UserWarning, match="no row's label") as caught:
+        getattr(SPMTC(3, random_state=0), method)(np.ones((10, 2)))
+    assert {record.filename for record in caught} == {__file__}
+
+
 def test_verbose_prints_a_line_a_stage(blobs, capsys):
     SPMTC(4, init="pooled", n_init=1, verbose=1, random_state=0).fit(blobs.X, tasks=blobs.tasks)
     lines = capsys.readouterr().out.splitlines()
@@ -219,6 +259,13 @@ def test_scikit_learns_progress_bar_works(blobs, capsys):
     assert "SPMTC - fit" in capsys.readouterr().out
 
 
+def test_scikit_learns_scoring_monitor_sees_the_fitted_model(blobs):
+    callback = pytest.importorskip("sklearn.callback", reason="this scikit-learn has no callbacks")
+    monitor = callback.ScoringMonitor(scoring=lambda estimator, X, y: float(len(set(estimator.predict(X)))))
+    SPMTC(4, random_state=0).set_callbacks(monitor).fit(blobs.X)
+    assert monitor.get_logs() is not None
+
+
 @pytest.mark.parametrize(
     "clusterer",
     [KMeans(4, random_state=0), SpectralClustering(4, random_state=0), ASI(4, random_state=0),
@@ -247,6 +294,18 @@ def test_baselines_take_every_container(blobs):
     stacked = Pooled(kmeans).fit(sparse.csr_matrix(X), tasks=tasks).labels_
     assert_array_equal(stacked, kmeans.fit_predict(sparse.csr_matrix(X)))
     assert clustering_accuracy(stacked, kmeans.fit_predict(X)) == 1
+
+
+def test_baselines_take_dense_and_sparse_tasks_side_by_side(blobs):
+    a, b = blobs.X[blobs.tasks == 0], blobs.X[blobs.tasks == 1]
+    expected = KMeans(4, random_state=0).fit_predict(sparse.csr_matrix(np.vstack([a, b])))
+    for parts in ([a, sparse.csr_matrix(b)], [sparse.csr_matrix(a), b]):
+        assert_array_equal(Pooled(KMeans(4, random_state=0)).fit(parts).labels_, expected)
+
+
+def test_the_task_on_which_a_clusterer_fails_is_named(blobs):
+    with pytest.raises(ValueError, match="task 'b': n_samples=2 should be >= n_clusters=4"):
+        PerTask(KMeans(4)).fit({"a": blobs.X, "b": blobs.X[:2]})
 
 
 def test_baselines_pass_weights_on(blobs):

@@ -262,6 +262,32 @@ def test_float32_gives_the_labels_of_float64(model, blobs):
     assert np.mean(narrow == labels) > 0.99
 
 
+def test_float32_scores_rows_like_float64_when_centers_are_dependent(blobs):
+    X = np.abs(blobs.X)
+    model = ASI(4, membership="nonnegative", n_components=2, init=start(blobs))
+    with pytest.warns(UserWarning, match=r"with 2 component\(s\) and 4 clusters"):
+        wide = model.fit(X).score_samples(X)
+    with pytest.warns(UserWarning, match=r"with 2 component\(s\) and 4 clusters"):
+        narrow = model.fit(X.astype(np.float32)).score_samples(X.astype(np.float32))
+    assert_allclose(narrow, wide, rtol=1e-2, atol=1e-2 * np.abs(wide).max())
+
+
+def test_sparse_data_far_from_zero_have_the_losses_of_dense_data(blobs):
+    X, P = blobs.X.copy(), start(blobs)
+    X[:, 0] += 1e7
+    dense = SPMTC(4, init=P).fit(X, tasks=blobs.tasks)
+    thin = SPMTC(4, init=P).fit(sparse.csr_array(X), tasks=blobs.tasks)
+    assert_allclose(thin.losses_, dense.losses_, rtol=1e-4, atol=1e-4)
+    assert_array_equal(thin.admitted_, dense.admitted_)
+
+
+def test_parameters_set_after_fit_do_not_change_what_was_fitted(blobs):
+    model = SPMTC(4, random_state=0).fit(blobs.X, tasks=blobs.tasks)
+    scores = model.score_samples(blobs.X, tasks=blobs.tasks)
+    model.set_params(within_weight=1.0, membership="nonnegative", n_components=1)
+    assert_array_equal(model.score_samples(blobs.X, tasks=blobs.tasks), scores)
+
+
 def test_data_far_from_zero_are_clustered_alike(blobs):
     P = start(blobs)
     model = SPMTC(4, init=P).fit(blobs.X, tasks=blobs.tasks)

@@ -83,12 +83,12 @@ def test_a_table_prints_aligned_and_becomes_a_frame():
     assert pd.DataFrame(table).shape == (2, 5)
 
 
-@pytest.mark.parametrize(("y", "labels"), [([0, 1], [0]), ([], []), ([[0, 1], [1, 0]], [0, 1])])
+@pytest.mark.parametrize(("y", "labels"), [([0, 1], [0]), ([], []), ([[0, 1], [1, 0]], [0, 1]), ([0, np.nan], [0, 1])])
 def test_bad_labels_are_refused(y, labels):
     with pytest.raises(ValueError):
         clustering_accuracy(y, labels)
 
 
 def test_tasks_of_another_length_are_refused():
-    with pytest.raises(ValueError, match="tasks has 1 labels, but X has 2 rows"):
+    with pytest.raises(ValueError, match="tasks has 1 labels for 2 rows"):
         joint_accuracy([0, 1], [0, 1], ["a"])

@@ -1,8 +1,12 @@
-"""Progress of a fit: lines at verbose=1, and scikit-learn's callbacks where the installed version has them."""
+"""What a fit says on its way: lines at verbose=1, scikit-learn's callbacks where there are any, and warnings."""
 
 from __future__ import annotations
 
+import sys
+import warnings
 from typing import Any
+
+from .core.solver import Schedule
 
 try:
     from sklearn.callback import CallbackSupportMixin
@@ -19,23 +23,24 @@ class FitProgress:
     callback that asks to stop at an iteration ends that stage.
     """
 
-    def __init__(self, estimator: Any, kinds: list[str], fractions: tuple[float, ...], *, warmup_iter: int) -> None:
+    def __init__(self, estimator: Any, kinds: list[str], pace: Schedule, arguments: dict[str, Any]) -> None:
         self.estimator = estimator
         self.kinds = kinds
-        self.fractions = (0.0, *fractions) if warmup_iter else fractions
+        self.n_stages = len(pace.fractions) + (pace.warmup_iter > 0)
+        self.arguments = arguments  # X, y and metadata of the fit, as callbacks get them
         self.context = None
         if hasattr(estimator, "_skl_callbacks"):
             self.context = estimator._init_callback_context(max_subtasks=len(kinds), sequential_subtasks=False)
-            self.context.call_on_fit_task_begin(estimator=estimator)
+            self.context.call_on_fit_task_begin(estimator=estimator, **arguments)
 
     def start(self, index: int) -> StartProgress:
         """The progress of one start; starts may run in parallel."""
         return StartProgress(self, index)
 
     def end(self) -> None:
-        """All starts are done."""
+        """The estimator is fitted."""
         if self.context is not None:
-            self.context.call_on_fit_task_end(estimator=self.estimator)
+            self.context.call_on_fit_task_end(estimator=self.estimator, **self.arguments, reconstruction_attributes={})
 
 
 class StartProgress:
@@ -48,7 +53,7 @@ class StartProgress:
         self.context = None
         self.last = (0, 0.0)
         if fit.context is not None:
-            self.context = fit.context.subcontext(task_name="start", task_id=index, max_subtasks=len(fit.fractions))
+            self.context = fit.context.subcontext(task_name="start", task_id=index, max_subtasks=fit.n_stages)
             self.context.call_on_fit_task_begin(estimator=fit.estimator)
 
     def __call__(self, fraction: float, iteration: int, value: float) -> bool:
@@ -86,3 +91,11 @@ class StartProgress:
                 f"{iterations} iterations, objective {value:.6g}",
                 flush=True,
             )
+
+
+def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
+    """Warn at the line of the user's code, however deep in scikit-learn the call came from."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] in ("mtcluster", "sklearn"):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, stacklevel=level)

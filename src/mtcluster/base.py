@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -13,12 +12,12 @@ from sklearn.utils import ClassifierTags, check_array, check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from ._progress import CallbackSupportMixin, FitProgress
+from ._progress import CallbackSupportMixin, FitProgress, warn_user
 from .core.model import Array, Centers, Settings, make_block
 from .core.readout import read_out
 from .core.solver import Schedule
 from .restarts import Run, best_of, kinds_of_starts
-from .tasks import TaskData, positions, read_tasks, read_weights
+from .tasks import TaskData, explain, positions, read_tasks, read_weights
 
 MAX_SPAN = 20_000  # order of the dense eigenproblem that the projection coupling may ask for
 NO_COUPLING = 1e-4  # a shared term of a smaller share of the data's energy moves nothing
@@ -99,15 +98,17 @@ class MultiTaskClusterer(
         self : object
             The fitted estimator.
         """
-        data = read_tasks(self, X, tasks, reset=True)
+        data = self._read_fit(X, tasks)
         d = data.Xs[0].shape[1]
         us = read_weights(sample_weight, data, data.Xs[0].dtype)
         self._check_sizes(data, d)
-        settings = self._settings(d)
+        settings = self._settings = self._make_settings(d)
         blocks = [make_block(X, u, settings.origin((X.T @ u) / u.sum())) for X, u in zip(data.Xs, us, strict=True)]
         given = None if isinstance(self.init, str) else self._given_start(data)
         kinds = ["given"] if given else kinds_of_starts(self.init, self.n_init, len(blocks))
         pace = self._schedule()
+        arguments = {"X": X, "y": y, "metadata": {"tasks": tasks, "sample_weight": sample_weight}}
+        progress = FitProgress(self, kinds, pace, arguments)
         run = best_of(
             blocks,
             settings,
@@ -117,13 +118,17 @@ class MultiTaskClusterer(
             n_clusters=self.n_clusters,
             random_state=check_random_state(self.random_state),
             n_jobs=self.n_jobs,
-            progress=FitProgress(self, kinds, pace.fractions, warmup_iter=pace.warmup_iter),
+            progress=progress,
         )
         self._store(data, run)
+        progress.end()
         self._warn(run)
         return self
 
-    def _settings(self, d: int) -> Settings:
+    def _read_fit(self, X: Any, tasks: Any) -> TaskData:
+        return read_tasks(self, X, tasks, reset=True)
+
+    def _make_settings(self, d: int) -> Settings:
         n_components = min(self.n_clusters, d) if self.n_components is None else self.n_components
         return Settings(self._within_weight(), n_components, self.coupling, self.membership)
 
@@ -138,12 +143,13 @@ class MultiTaskClusterer(
                 )
         if self.n_components is not None and self.n_components > d:
             raise ValueError(f"n_components={self.n_components} should be at most the number of features of X, {d}.")
-        if self.membership == "nonnegative" and d < c:
-            message = (
-                f"membership='nonnegative' with {d} feature(s) and {c} clusters: with fewer features than clusters "
-                "every row can be fitted exactly, and clusters mean little. membership='binary' is right here."
+        l = self.n_components if self.n_components is not None else d
+        room, of = (d, "feature(s)") if self._within_weight() > 0 or l >= d else (l, "component(s)")
+        if self.membership == "nonnegative" and room < c:
+            warn_user(
+                f"membership='nonnegative' with {room} {of} and {c} clusters: with fewer {of} than clusters a row can "
+                "be fitted in many ways, and clusters mean little. membership='binary' is right here."
             )
-            warnings.warn(message, UserWarning, stacklevel=4)
         if self.coupling == "projection" and min(data.n, d) > MAX_SPAN:
             raise ValueError(
                 f"coupling='projection' needs a dense eigenproblem of order min(rows, features) = {min(data.n, d)}, "
@@ -152,7 +158,10 @@ class MultiTaskClusterer(
 
     def _given_start(self, data: TaskData) -> list[Array]:
         """The memberships that the user gave as `init`, checked, by task."""
-        P = check_array(self.init, dtype=data.Xs[0].dtype, input_name="init")
+        try:
+            P = check_array(self.init, dtype=data.Xs[0].dtype, input_name="init")
+        except (TypeError, ValueError) as error:
+            raise explain(error, self.init, "init") from error
         wanted = (data.n, self.n_clusters)
         if P.shape != wanted:
             raise ValueError(f"init has shape {P.shape}, but memberships of shape {wanted} are needed.")
@@ -161,8 +170,7 @@ class MultiTaskClusterer(
         if self.membership == "binary":
             P = np.eye(self.n_clusters, dtype=P.dtype)[np.argmax(P, axis=1)]
         elif np.any(P == 0):
-            message = "init holds zeros, which membership='nonnegative' never leaves: add a small number, 0.2 say."
-            warnings.warn(message, UserWarning, stacklevel=4)
+            warn_user("init holds zeros, which membership='nonnegative' never leaves: add a small number, 0.2 say.")
         return data.split(P)
 
     def _store(self, data: TaskData, run: Run) -> None:
@@ -188,19 +196,18 @@ class MultiTaskClusterer(
         """Say what a user should know about a fit that worked."""
         c, used = self.n_clusters, len(np.unique(self.labels_))
         if used < c:
-            message = (
-                f"{c - used} of {c} clusters are empty in every task: the data may hold fewer distinct groups than "
-                "n_clusters."
+            warn_user(
+                f"{c - used} of {c} clusters are no row's label in any task: the data may hold fewer distinct groups "
+                "than n_clusters.",
+                ConvergenceWarning,
             )
-            warnings.warn(message, ConvergenceWarning, stacklevel=4)
         inside, residual = run.fit.shares or (1.0, 1.0)
         if min(inside, residual) < NO_COUPLING and self._within_weight() < 1:
             fault = "carries no energy" if inside < NO_COUPLING else "leaves no residual"
-            message = (
+            warn_user(
                 f"coupling='projection': the shared subspace {fault} ({inside:.0e} of the data's energy lies in it, "
                 f"{residual:.0e} of that is residual), so it does not couple the tasks. coupling='reconstruction' does."
             )
-            warnings.warn(message, UserWarning, stacklevel=4)
 
     def _centers(self) -> Centers:
         """The fitted centres as the core takes them."""
@@ -208,17 +215,17 @@ class MultiTaskClusterer(
         Z = self.shared_centers_ @ self.subspace_.T
         return Centers(self.subspace_, self.shared_centers_, self.task_centers_, Z, np.ones((m, c), dtype=bool))
 
-    def _read(self, X: Any, tasks: Any) -> tuple[Array, Array]:
-        """Memberships and losses of rows, seen or new, in their order."""
+    def _read(self, X: Any, tasks: Any) -> tuple[TaskData, Array, Array]:
+        """Rows, seen or new, with their memberships and losses in their order."""
         check_is_fitted(self)
         data = read_tasks(self, X, tasks, reset=False)
         if data.named:
             ks = positions(data.labels.tolist(), self.tasks_.tolist())
         else:
             ks = [0 if len(self.tasks_) == 1 else None]
-        settings, centers = self._settings(self.n_features_in_), self._centers()
-        readings = [read_out(X, settings, centers, k) for X, k in zip(data.Xs, ks, strict=True)]
-        return data.join([P for P, _ in readings]), data.join([L for _, L in readings])
+        centers = self._centers()
+        readings = [read_out(X, self._settings, centers, k) for X, k in zip(data.Xs, ks, strict=True)]
+        return data, data.join([P for P, _ in readings]), data.join([L for _, L in readings])
 
     def predict(self, X: Any, *, tasks: Any = None) -> Array:
         """Cluster of each row.
@@ -251,7 +258,7 @@ class MultiTaskClusterer(
         memberships : array of shape (n, c)
             Non-negative, rows sum to 1; 0 or 1 with binary memberships.
         """
-        return self._read(X, tasks)[0]
+        return self._read(X, tasks)[1]
 
     def score_samples(self, X: Any, *, tasks: Any = None) -> Array:
         """Minus the loss of each row: low means outlier.
@@ -266,7 +273,7 @@ class MultiTaskClusterer(
         scores : array of shape (n,)
             Minus the squared distance to what the model makes of the row.
         """
-        return -self._read(X, tasks)[1]
+        return -self._read(X, tasks)[2]
 
     def score(self, X: Any, y: Any = None, *, tasks: Any = None, sample_weight: Any = None) -> float:
         """Mean of `score_samples`.
@@ -285,7 +292,9 @@ class MultiTaskClusterer(
         score : float
             Higher is better; comparable between models of the same settings alone.
         """
-        return float(np.average(self.score_samples(X, tasks=tasks), weights=sample_weight))
+        data, _, losses = self._read(X, tasks)
+        weights = data.join(read_weights(sample_weight, data, np.dtype(np.float64)))
+        return -float(np.average(losses, weights=weights))
 
     def transform(self, X: Any) -> Array:
         """Coordinates of each row in the shared subspace, X W.

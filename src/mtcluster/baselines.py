@@ -94,7 +94,14 @@ class PerTask(_Baseline):
             The fitted estimator.
         """
         data = read_tasks(self, X, tasks, reset=True)
-        fitted = [self._fit_one(X, w) for X, w in zip(data.Xs, self._read_weights(sample_weight, data), strict=True)]
+        fitted = []
+        for label, X, weights in zip(
+            data.labels.tolist(), data.Xs, self._read_weights(sample_weight, data), strict=True
+        ):
+            try:
+                fitted.append(self._fit_one(X, weights))
+            except (TypeError, ValueError) as error:
+                raise type(error)(f"task {label!r}: {error}") from error
         self.estimators_ = [model for model, _ in fitted]
         self.labels_ = data.join([labels for _, labels in fitted])
         self.tasks_ = data.labels

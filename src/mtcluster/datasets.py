@@ -6,6 +6,7 @@ import os
 import zipfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -101,12 +102,17 @@ def make_multitask_blobs(
     >>> X.shape
     (130, 10)
     """
-    sizes = [n_samples] * n_tasks if isinstance(n_samples, int | np.integer) else list(n_samples)
+    if n_features < 1 or n_tasks < 1 or min(cluster_std, separation, task_shift) < 0:
+        raise ValueError(
+            f"n_features={n_features} and n_tasks={n_tasks} should be at least 1, and cluster_std={cluster_std}, "
+            f"separation={separation}, task_shift={task_shift} not negative."
+        )
+    sizes: list[Any] = [n_samples] * n_tasks if isinstance(n_samples, Real) else list(n_samples)  # type: ignore[arg-type]
     if len(sizes) != n_tasks:
         raise ValueError(f"n_samples has {len(sizes)} entries, but n_tasks={n_tasks}: one a task is needed.")
-    if min(sizes, default=0) < n_clusters or n_clusters < 1:
+    if any(size != int(size) for size in sizes) or min(sizes, default=0) < n_clusters or n_clusters < 1:
         raise ValueError(
-            f"n_samples={sizes} should be at least n_clusters={n_clusters} in every task, and that at least 1."
+            f"n_samples={sizes} should be whole and at least n_clusters={n_clusters}, and that at least 1."
         )
     if not 0 < balance <= 1 or not 0 <= outliers < 1:
         raise ValueError(f"balance={balance} should be in (0, 1] and outliers={outliers} in [0, 1).")
@@ -188,9 +194,9 @@ def load_task_set(name_or_path: str | os.PathLike[str], data_home: str | os.Path
         Rows task by task; `tasks` holds the names of the tasks.
     """
     path = Path(name_or_path)
-    if path.suffix != ".npz":
+    if path.suffix != ".npz" or (data_home is not None and not path.is_file()):
         home = Path(data_home if data_home is not None else os.environ.get("MTCLUSTER_DATA", "../shared/data"))
-        path = home / f"{name_or_path}.npz"
+        path = home / path.with_suffix(".npz")
         if not path.is_file():
             there = ", ".join(sorted(p.stem for p in home.glob("*.npz"))) or "no task set at all"
             raise FileNotFoundError(

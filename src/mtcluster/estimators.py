@@ -10,6 +10,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from .base import MultiTaskClusterer
 from .core.pacing import schedule
 from .core.solver import Schedule
+from .tasks import TaskData
 
 
 class SPMTC(MultiTaskClusterer):
@@ -51,7 +52,8 @@ class SPMTC(MultiTaskClusterer):
     warmup_iter : int, default=20
         Iterations with all examples before the first stage, from which the first losses come.
     max_iter : int, default=50
-        Largest number of iterations of a stage.
+        Largest number of iterations of a stage. Reaching it is no fault and raises no warning (`converged_` tells):
+        with non-negative memberships long inner loops lower the objective and can blur the clusters.
     tol : float, default=1e-4
         A stage ends when an iteration lowers its objective by no more than this share.
     init : {"auto", "random", "per-task", "pooled"} or array of shape (n, c), default="auto"
@@ -299,3 +301,6 @@ class ASI(MultiTaskClusterer):
     >>> ASI(n_clusters=3, random_state=0).fit(load_iris().data).subspace_.shape
     (4, 3)
     """
+
+    def _read_fit(self, X: Any, tasks: Any) -> TaskData:
+        return super()._read_fit(X, tasks).pooled()

@@ -90,7 +90,7 @@ def task_scores(y: Any, labels: Any, tasks: Any = None) -> Table:
     b     2     1.000  1.000           0.000
     """
     names, shares = _joint(y, labels, tasks)
-    y, labels = np.asarray(y), np.asarray(labels)
+    y, labels = _checked(y, labels)
     _, codes = encode_tasks(tasks, len(y))
     return Table.from_rows(
         {
@@ -106,17 +106,24 @@ def task_scores(y: Any, labels: Any, tasks: Any = None) -> Table:
 
 def _counts(y: Any, labels: Any) -> Any:
     """Rows of each class in each cluster."""
+    return contingency_matrix(*_checked(y, labels))
+
+
+def _checked(y: Any, labels: Any) -> tuple[Any, Any]:
+    """Classes and clusters as arrays of one length, without missing values."""
     y, labels = column_or_1d(y), column_or_1d(labels)
     check_consistent_length(y, labels)
     if not len(y):
         raise ValueError("y and labels are empty: at least one row is needed.")
-    return contingency_matrix(y, labels)
+    for name, values in (("y", y), ("labels", labels)):
+        if values.dtype.kind == "f" and np.isnan(values).any():
+            raise ValueError(f"{name} contains NaN: every row needs a value.")
+    return y, labels
 
 
 def _joint(y: Any, labels: Any, tasks: Any) -> tuple[Any, Any]:
     """Tasks, and the share of each that agrees under the matching that is best for their mean."""
-    y, labels = column_or_1d(y), column_or_1d(labels)
-    _counts(y, labels)
+    y, labels = _checked(y, labels)
     names, codes = encode_tasks(tasks, len(y))
     classes, y_codes = np.unique(y, return_inverse=True)
     clusters, label_codes = np.unique(labels, return_inverse=True)

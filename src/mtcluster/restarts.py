@@ -63,5 +63,4 @@ def best_of(
         return Run(fit, centers, [P for P, _ in readings], losses, total)
 
     runs = Parallel(n_jobs=n_jobs, require="sharedmem")(delayed(run)(i) for i in range(len(kinds)))
-    progress.end()
     return runs[first_best([one.total for one in runs])]

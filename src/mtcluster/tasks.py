@@ -34,10 +34,14 @@ class TaskData:
         """All rows in one matrix, in their order."""
         if len(self.Xs) == 1:
             return self.Xs[0]
-        if sparse.issparse(self.Xs[0]):
+        if any(sparse.issparse(X) for X in self.Xs):
             order = np.concatenate([np.arange(self.n)[rows] for rows in self.rows])
-            return sparse.vstack(self.Xs, format="csr")[np.argsort(order)]
+            return sparse.vstack([sparse.csr_matrix(X) for X in self.Xs], format="csr")[np.argsort(order)]
         return self.join(self.Xs)
+
+    def pooled(self) -> TaskData:
+        """The same rows as one task."""
+        return TaskData(np.array([0]), [self.stack()], [slice(0, self.n)], self.n, named=False)
 
     def split(self, values: Array) -> list[Array]:
         """Per-row values, one array a task."""
@@ -57,7 +61,7 @@ def read_tasks(estimator: Any, X: Any, tasks: Any = None, *, reset: bool) -> Tas
     X is one matrix with `tasks`, a label for each row (None: one task), or a dict or list of matrices, one a task.
     `reset` records the features on the estimator, otherwise they are compared with those it has.
     """
-    parts = _as_parts(X)
+    parts = _as_parts(X, "X")
     if parts is None:
         X = _matrix(estimator, X, "X", reset=reset)
         labels, codes = encode_tasks(tasks, X.shape[0])
@@ -74,24 +78,23 @@ def read_weights(sample_weight: Any, data: TaskData, dtype: Any) -> list[Array]:
     """Sample weights of each task; they must be non-negative and not all zero in any task."""
     if sample_weight is None:
         return [np.ones(X.shape[0], dtype=dtype) for X in data.Xs]
-    parts = _as_parts(sample_weight, ndim=1)
+    parts = _as_parts(sample_weight, "sample_weight", ndim=1)
     if parts is not None:
-        sample_weight = np.concatenate([np.asarray(part) for part in parts.values()])
+        sample_weight = _weights_by_task(parts, data)
     if isinstance(sample_weight, Real):
         sample_weight = np.full(data.n, sample_weight)
     try:
         weights = check_array(sample_weight, ensure_2d=False, dtype=dtype, allow_nd=True, input_name="sample_weight")
     except (TypeError, ValueError) as error:
-        raise _explain(error, sample_weight, "sample_weight") from error
+        raise explain(error, sample_weight, "sample_weight") from error
     if weights.shape != (data.n,):
         raise ValueError(
             f"sample_weight has shape {weights.shape}, but X has {data.n} rows: one weight a row is needed."
         )
-    if np.any(weights < 0):
-        first = int(np.flatnonzero(weights < 0)[0])
-        raise ValueError(f"sample_weight must not be negative: row {first} has {weights[first]}.")
     split = data.split(weights)
     for label, part in zip(data.labels, split, strict=True):
+        if np.any(part < 0):
+            raise ValueError(f"sample_weight must not be negative: task {_name(label)} has a weight of {part.min()}.")
         if not np.any(part > 0):
             raise ValueError(
                 f"sample_weight is zero for all {len(part)} rows of task {_name(label)}: "
@@ -100,20 +103,40 @@ def read_weights(sample_weight: Any, data: TaskData, dtype: Any) -> list[Array]:
     return split
 
 
+def _weights_by_task(parts: dict[Hashable, Any], data: TaskData) -> Array:
+    """Weights that came as a dict or list, in the order of the rows."""
+    labels = data.labels.tolist()
+    if set(parts) != set(labels):
+        raise ValueError(f"sample_weight has the tasks {list(parts)}, but X has {labels}: the same are needed.")
+    arrays = [np.asarray(parts[label]) for label in labels]
+    for label, array, X in zip(labels, arrays, data.Xs, strict=True):
+        if array.shape != (X.shape[0],):
+            raise ValueError(
+                f"sample_weight[{label!r}] has shape {array.shape}, but task {label!r} has {X.shape[0]} rows."
+            )
+    return data.join(arrays)
+
+
 def positions(labels: Iterable[Hashable], known: Iterable[Hashable]) -> list[int | None]:
     """The index of each label among the known ones, None for a label that is not."""
     index = {label: k for k, label in enumerate(known)}
     return [index.get(label) for label in labels]
 
 
-def _as_parts(X: Any, ndim: int = 2) -> dict[Hashable, Any] | None:
-    """The data sets of a dict, or of a list whose items all are matrices; None for anything else."""
+def _as_parts(X: Any, name: str, ndim: int = 2) -> dict[Hashable, Any] | None:
+    """The data sets of a dict, or of a list whose items all have `ndim` dimensions; None for anything else."""
     if isinstance(X, Mapping) and not sparse.issparse(X):  # SciPy's DOK format is a dict
         if not X:
-            raise ValueError("X is an empty dict: at least one data set is needed.")
+            raise ValueError(f"{name} is an empty dict: at least one task is needed.")
         return dict(X)
-    if isinstance(X, list | tuple) and len(X) and all(_ndim(item) == ndim for item in X):
+    if not isinstance(X, list | tuple) or not X:
+        return None
+    dimensions = [_ndim(item) for item in X]
+    if all(n == ndim for n in dimensions):
         return dict(enumerate(X))
+    if ndim in dimensions:
+        odd = next(i for i, n in enumerate(dimensions) if n != ndim)
+        raise ValueError(f"{name}[{odd}] has {dimensions[odd]} dimension(s), other items have {ndim}: all need {ndim}.")
     return None
 
 
@@ -127,11 +150,12 @@ def _ndim(item: Any) -> int:
 
 def _matrix(estimator: Any, X: Any, name: str, *, reset: bool, first: bool = True) -> Any:
     """One validated matrix, dense or CSR, float64 or float32; the first of several sets the estimator's features."""
+    _check_dates(X, name)
     options = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "ensure_all_finite": False}
     try:
         checked = validate_data(estimator, X, reset=reset, **options) if first else check_array(X, **options)
     except (TypeError, ValueError) as error:
-        raise _explain(error, X, name) from error
+        raise explain(error, X, name) from error
     if sparse.issparse(checked) and not checked.has_canonical_format:
         checked = checked.copy()
         checked.sum_duplicates()
@@ -141,7 +165,8 @@ def _matrix(estimator: Any, X: Any, name: str, *, reset: bool, first: bool = Tru
 def _stack_of(estimator: Any, parts: dict[Hashable, Any], *, reset: bool) -> TaskData:
     """Data sets that came apart."""
     Xs: list[Any] = []
-    first_key, first_part = next(iter(parts.items()))
+    first_key = next(iter(parts))
+    columns = None if reset else getattr(estimator, "feature_names_in_", None)
     for key, part in parts.items():
         name = f"X[{key!r}]"
         X = _matrix(estimator, part, name, reset=reset, first=not Xs)
@@ -150,7 +175,9 @@ def _stack_of(estimator: Any, parts: dict[Hashable, Any], *, reset: bool) -> Tas
                 f"{name} has {X.shape[1]} features, but X[{first_key!r}] has {Xs[0].shape[1]}: "
                 "every task needs the same features."
             )
-        _check_columns(part, first_part, name, f"X[{first_key!r}]")
+        if hasattr(part, "columns"):
+            columns = list(part.columns) if columns is None else columns
+            _check_columns(list(part.columns), list(columns), name)
         Xs.append(X)
     dtype = np.result_type(*Xs)
     Xs = [X.astype(dtype, copy=False) for X in Xs]
@@ -159,13 +186,21 @@ def _stack_of(estimator: Any, parts: dict[Hashable, Any], *, reset: bool) -> Tas
     return TaskData(_label_array(list(parts)), Xs, rows, int(ends[-1]))
 
 
-def _check_columns(part: Any, reference: Any, name: str, reference_name: str) -> None:
-    if hasattr(part, "columns") and hasattr(reference, "columns") and list(part.columns) != list(reference.columns):
-        odd = [str(c) for c in part.columns if c not in set(reference.columns)] or ["the same names in another order"]
+def _check_columns(own: list[Any], others: list[Any], name: str) -> None:
+    if own != others:
+        odd = [str(column) for column in own if column not in others] or ["the same names in another order"]
         raise ValueError(
-            f"{name} has other columns than {reference_name} ({', '.join(odd[:5])}): "
+            f"{name} has other columns than the tasks before it or in fit ({', '.join(odd[:5])}): "
             "every task needs the same features in the same order."
         )
+
+
+def _check_dates(X: Any, name: str) -> None:
+    """Dates would pass for numbers, and mean nothing as such."""
+    dtypes = zip(getattr(X, "columns", ()), getattr(X, "dtypes", ()), strict=False)
+    dates = [repr(c) for c, dtype in dtypes if str(dtype).lower().startswith(("date", "time", "duration", "period"))]
+    if dates:
+        raise ValueError(f"{name} has {len(dates)} column(s) that are dates, not numbers: {', '.join(dates[:5])}.")
 
 
 def encode_tasks(tasks: Any, n: int) -> tuple[Array, Array]:
@@ -178,11 +213,12 @@ def encode_tasks(tasks: Any, n: int) -> tuple[Array, Array]:
     if values is not None and values.ndim != 1:
         raise ValueError(f"tasks must be one-dimensional, one label a row; got an array of shape {values.shape}.")
     if len(tasks) != n:
-        raise ValueError(f"tasks has {len(tasks)} labels, but X has {n} rows: one label a row is needed.")
+        raise ValueError(f"tasks has {len(tasks)} labels for {n} rows: one label a row is needed.")
     if values is not None and values.dtype.kind in "biuSU":
         return np.unique(values, return_inverse=True)
-    items = values.tolist() if values is not None else list(tasks)
-    return _codes_of_objects(items)
+    if values is not None and values.dtype.kind in "mM":  # nanoseconds would become whole numbers
+        values = values.astype(f"{values.dtype.kind}8[us]")
+    return _codes_of_objects(values.tolist() if values is not None else list(tasks))
 
 
 def _codes_of_objects(items: list[Any]) -> tuple[Array, Array]:
@@ -191,7 +227,7 @@ def _codes_of_objects(items: list[Any]) -> tuple[Array, Array]:
     for i, item in enumerate(items):
         if not isinstance(item, Hashable):
             raise TypeError(f"tasks must hold hashable labels such as numbers or strings; row {i} holds {item!r}.")
-        if item is None or item is not item or bool(_is_missing(item)):
+        if item is None or _is_missing(item):
             raise ValueError(f"tasks has a missing label at row {i} ({item!r}): every row needs a task.")
         codes[i] = index.setdefault(item, len(index))
     labels = list(index)
@@ -252,7 +288,7 @@ def _check_finite(data: TaskData, names: list[str]) -> None:
         )
 
 
-def _explain(error: Exception, X: Any, name: str) -> Exception:
+def explain(error: Exception, X: Any, name: str) -> Exception:
     """scikit-learn's complaint about a matrix, with the argument and the columns that are not numbers named."""
     kind = TypeError if isinstance(error, TypeError) else ValueError
     bad = [column for column in getattr(X, "columns", ()) if not _is_numeric(X[column])]

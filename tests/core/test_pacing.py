@@ -55,6 +55,13 @@ def test_the_quantile_rule_never_starves_a_task_whose_losses_lie_close_together(
     assert np.mean(pacing.weights(L, np.ones(100), 0.5, "soft", "paper") == 1) == 0
 
 
+def test_rows_that_do_not_fit_exactly_keep_some_weight_where_most_do():
+    L = np.r_[np.zeros(90), np.arange(1.0, 11.0)]
+    v = pacing.weights(L, np.ones(100), 1.0, "soft", "quantile")
+    assert np.all(v > 0)
+    assert v[90] > 0.05
+
+
 @given(LOSSES, st.data(), st.floats(0.01, 1))
 def test_a_whole_weight_counts_as_copies_in_the_quantile(L, data, q):
     u = np.array(data.draw(st.lists(st.integers(0, 4), min_size=len(L), max_size=len(L))))

@@ -81,24 +81,32 @@ class Quadratic:
 
     e: Array  # (n_k,)
     A: Array  # (n_k, c)
-    B: Array  # (c, c)
+    B: Array  # (c, c), in float64 whatever the data: it may be close to singular
 
     def losses(self, P: Array) -> Array:
         """Loss of each row (eq. 8), at least 0 in spite of rounding."""
-        cross = np.einsum("ij,ij->i", P, P @ self.B - 2 * self.A)
+        cross = np.einsum("ij,ij->i", P, P @ self.B.astype(P.dtype) - 2 * self.A)
         return np.maximum(self.e + cross, 0)
 
 
 def make_block(X: Matrix, u: Array, origin: Array) -> Block:
-    """A block with its squared distances to the origin."""
-    return Block(X, u, squared_norms(X, origin), origin)
+    """A block with its squared distances to the origin, which a sparse X allows in columns without zeros alone."""
+    if hasattr(X, "tocsr"):
+        origin = np.where(np.bincount(X.indices, minlength=X.shape[1]) == X.shape[0], origin, 0)
+    with np.errstate(over="ignore"):
+        sq = squared_norms(X, origin)
+        if not np.isfinite(100 * sq.sum()):
+            raise ValueError(
+                f"X holds values whose squares overflow in {X.dtype}: the largest is {abs(X).max():.1e}. Rescale X."
+            )
+    return Block(X, u, sq, origin)
 
 
 def squared_norms(X: Matrix, origin: Array, chunk: int = 4096) -> Array:
-    """‖x − origin‖² of each row; chunks keep the copy of a dense X small."""
+    """‖x − origin‖² of each row, the origin 0 where a sparse X has no entry; a dense X goes in chunks."""
     if hasattr(X, "tocsr"):
-        squares = np.asarray(X.multiply(X).sum(axis=1)).ravel()
-        return np.maximum(squares - 2 * (X @ origin) + origin @ origin, 0).astype(X.dtype)
+        squares = type(X)(((X.data - origin[X.indices]) ** 2, X.indices, X.indptr), shape=X.shape)
+        return np.asarray(squares.sum(axis=1)).ravel().astype(X.dtype)
     moved = (X[i : i + chunk] - origin.astype(X.dtype) for i in range(0, X.shape[0], chunk))
     return np.concatenate([np.einsum("ij,ij->i", part, part) for part in moved])
 
@@ -106,8 +114,9 @@ def squared_norms(X: Matrix, origin: Array, chunk: int = 4096) -> Array:
 def quadratic(block: Block, settings: Settings, centers: Centers, task: int | None) -> Quadratic:
     """The loss of the rows of a block under the centres of a task; None: under the shared centres alone."""
     lam = settings.within_weight if task is not None else 0.0
-    shared = centers.M @ centers.W.T - block.origin
-    own = centers.Ms[task] - block.origin if task is not None else shared
+    M, W = centers.M.astype(np.float64), centers.W.astype(np.float64)
+    shared = M @ W.T - block.origin
+    own = centers.Ms[task].astype(np.float64) - block.origin if task is not None else shared
     C = lam * own + (1 - lam) * shared
     A = block.X @ C.T.astype(block.X.dtype) - (block.origin @ C.T).astype(block.X.dtype)
     B = lam * own @ own.T + (1 - lam) * shared @ shared.T
@@ -115,7 +124,7 @@ def quadratic(block: Block, settings: Settings, centers: Centers, task: int | No
     if settings.coupling == "projection":
         XW = block.X @ centers.W.astype(block.X.dtype)
         e = lam * block.sq + (1 - lam) * np.einsum("ij,ij->i", XW, XW)
-    return Quadratic(e, A, B.astype(block.X.dtype))
+    return Quadratic(e, A, B)
 
 
 def objective(blocks: list[Block], vs: list[Array], Ls: list[Array]) -> float:

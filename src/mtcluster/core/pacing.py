@@ -7,6 +7,7 @@ import numpy as np
 from .model import Array
 
 LOWER_SHARE = 0.8  # soft rule "quantile": this share of the selected examples has weight 1
+LEAST_LOWER = 0.01  # of the upper threshold: where most rows fit exactly, the others must not lose all weight
 
 
 def schedule(initial: float, step: float) -> list[float]:
@@ -48,4 +49,4 @@ def weights(L: Array, u: Array, fraction: float, weighting: str, soft_rule: str)
     upper = quantile(L, u, fraction) * (1 + 1e-6)
     if soft_rule == "paper":  # γ = λ2 / 2
         return soft(L, upper / 3, upper)
-    return soft(L, quantile(L, u, LOWER_SHARE * fraction), upper)
+    return soft(L, max(quantile(L, u, LOWER_SHARE * fraction), LEAST_LOWER * upper), upper)

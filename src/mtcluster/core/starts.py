@@ -116,7 +116,7 @@ def _row(blocks: list[Block], i: int) -> Array:
 def _to_points(block: Block, points: Array) -> Quadratic:
     moved = points - block.origin
     A = block.X @ moved.T.astype(block.X.dtype) - (block.origin @ moved.T).astype(block.X.dtype)
-    return Quadratic(block.sq, A, (moved @ moved.T).astype(block.X.dtype))
+    return Quadratic(block.sq, A, moved @ moved.T)
 
 
 def _distances(blocks: list[Block], points: Array) -> Array:

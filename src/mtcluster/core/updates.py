@@ -12,7 +12,7 @@ from scipy import linalg
 
 from .model import Array, Block, Matrix, Quadratic
 
-PIVOT_ROWS = 4096  # rows of a batch of the exact non-negative solve
+PIVOT_NUMBERS = 2**21  # of the c × c systems that the exact non-negative solve has in memory at a time
 MAX_RATIO = 1e10  # of a multiplicative step: memberships near the smallest float would overflow
 
 
@@ -133,7 +133,7 @@ def fix_signs(W: Array) -> Array:
 
 def nonnegative_step(P: Array, form: Quadratic) -> Array:
     """One multiplicative step P ← P √((A⁺ + PB⁻) / (A⁻ + PB⁺)) (eq. 22); 0/0 is read as 1."""
-    A, B = form.A, form.B
+    A, B = form.A, form.B.astype(form.A.dtype)
     up = np.maximum(A, 0) + P @ np.maximum(-B, 0)
     down = np.maximum(-A, 0) + P @ np.maximum(B, 0)
     down = np.maximum(down, up / MAX_RATIO)
@@ -144,19 +144,22 @@ def nonnegative_step(P: Array, form: Quadratic) -> Array:
 def nearest(form: Quadratic) -> Array:
     """Binary memberships: 1 for the centre of least loss (eq. 3)."""
     P = np.zeros_like(form.A)
-    P[np.arange(len(P)), np.argmin(np.diag(form.B) - 2 * form.A, axis=1)] = 1
+    P[np.arange(len(P)), np.argmin(np.diag(form.B).astype(form.A.dtype) - 2 * form.A, axis=1)] = 1
     return P
 
 
 def nonnegative_exact(form: Quadratic) -> Array:
     """The least loss over all p ≥ 0, row by row, by block principal pivoting.
 
-    A ridge of 1e-10 of B's mean diagonal makes the answer unique where centres are dependent.
+    A ridge makes the answer unique where centres are dependent. It is larger than the rounding of A, which would blow
+    up along the directions that B does not have.
     """
-    B = form.B.astype(np.float64)
-    ridge = 1e-10 * max(float(np.trace(B)) / len(B), np.finfo(np.float64).tiny)
-    B = B + ridge * np.eye(len(B))
-    parts = [_pivot(A.astype(np.float64), B) for A in np.array_split(form.A, -(-len(form.A) // PIVOT_ROWS))]
+    c = len(form.B)
+    share = max(1e-10, 10 * float(np.finfo(form.A.dtype).eps))
+    ridge = share * max(float(np.trace(form.B)) / c, np.finfo(np.float64).tiny)
+    B = form.B + ridge * np.eye(c)
+    n_parts = -(-len(form.A) * c * c // PIVOT_NUMBERS)
+    parts = [_pivot(A.astype(np.float64), B) for A in np.array_split(form.A, n_parts)]
     return np.concatenate(parts).astype(form.A.dtype)
 
 
