@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from mtcluster.core import updates
+from mtcluster.core import projection, updates
 from mtcluster.core.model import Settings, make_block
 from mtcluster.core.solver import Schedule, alternate, first_best, first_state, solve, stalled
 
@@ -62,7 +62,7 @@ def test_the_objective_never_rises_with_frozen_rows_either(coupling, membership,
         Xs, Ps = tasks(membership, seed)
         settings = Settings(0.4, l, coupling, membership)
         blocks = blocks_of(Xs, settings)
-        span = updates.span_of(blocks) if coupling == "projection" else None
+        span = projection.span_of(blocks) if coupling == "projection" else None
         rng = np.random.default_rng(seed)
         vs = [np.where(rng.random(len(X)) < 0.3, 0, rng.random(len(X))) for X in Xs]
         state = replace(first_state(blocks, settings, Ps, span), vs=vs)

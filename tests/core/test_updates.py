@@ -3,10 +3,9 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from scipy import sparse
 from scipy.optimize import nnls
 
-from mtcluster.core import updates
+from mtcluster.core import projection, updates
 from mtcluster.core.model import Quadratic, Settings, make_block
 from mtcluster.core.solver import first_state, update_centers
 
@@ -24,13 +23,13 @@ def problem(coupling="reconstruction", membership="nonnegative", lam=0.4, l=2, s
     else:
         Ps = [rng.random((len(X), 3)) for X in Xs]
     vs = [rng.random(len(X)) for X in Xs]
-    span = updates.span_of(blocks) if coupling == "projection" else None
+    span = projection.span_of(blocks) if coupling == "projection" else None
     subspace = updates.subspace_of_reconstruction
     if span is not None:
-        total = span.scatter(blocks, vs)
+        scatter = span.scatter(blocks, vs)
 
         def subspace(H, T, Z, n_components):
-            return updates.subspace_of_projection(H, T, Z, span, total, n_components)
+            return projection.subspace_of_projection(H, T, Z, span, scatter, n_components)
 
     stats = [updates.sums(b, P, v) for b, P, v in zip(blocks, Ps, vs, strict=True)]
     S, T = np.stack([s for s, _ in stats]), np.stack([t for _, t in stats])
@@ -153,30 +152,6 @@ def test_a_subspace_of_at_least_c_dimensions_holds_the_pooled_centers():
     for l in (3, 4, 5):
         *_, c = problem(l=l)
         assert_allclose(c.M @ c.W.T, c.Z, atol=1e-12)
-
-
-@pytest.mark.parametrize(("n", "d"), [(50, 8), (12, 40)])
-@pytest.mark.parametrize("container", [np.asarray, sparse.csr_matrix])
-def test_the_span_reproduces_rows_and_their_scatter(n, d, container):
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(n, 5)) @ rng.normal(size=(5, d))  # rank 5
-    blocks = [make_block(container(part), np.ones(len(part)), np.zeros(d)) for part in np.array_split(X, 2)]
-    span, v = updates.span_of(blocks), rng.random(n)
-    assert span.basis.shape == (d, 5)
-    assert_allclose(X @ span.basis @ span.basis.T, X, atol=1e-8)
-    total = span.scatter(blocks, np.array_split(v, 2))
-    assert_allclose(total, span.basis.T @ (X.T @ (v[:, None] * X)) @ span.basis, atol=1e-8)
-
-
-def test_the_projection_prefers_between_cluster_scatter_among_directions_without_residual():
-    rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(12, 40)), np.arange(12) % 2
-    settings = Settings(0.5, 2, "projection", "binary")
-    blocks = [make_block(X, np.ones(12), np.zeros(40))]
-    centers = first_state(blocks, settings, [np.eye(2)[y]], updates.span_of(blocks)).centers
-    XW = X @ centers.W
-    assert_allclose(XW, np.eye(2)[y] @ centers.M, atol=1e-8)  # no residual
-    assert np.all(np.linalg.norm(XW, axis=0) > 0.1)  # but energy: not the null space of the data
 
 
 def test_an_empty_cluster_keeps_its_last_center():

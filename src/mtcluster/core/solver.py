@@ -8,7 +8,7 @@ from functools import partial
 
 import numpy as np
 
-from . import pacing, updates
+from . import pacing, projection, updates
 from .model import Array, Block, Centers, Quadratic, Settings, State, objective, quadratic
 
 Progress = Callable[[float, int, float], bool]  # (fraction, iteration, objective) → stop this stage?
@@ -94,7 +94,7 @@ def alternate(
     *,
     max_iter: int,
     tol: float,
-    span: updates.Span | None = None,
+    span: projection.Span | None = None,
     report: Callable[[int, float], bool] = lambda iteration, value: False,
 ) -> Result:
     """Weighted LSSMTC for fixed weights v: (W, M), M_k, P in turn, until the objective stalls or max_iter is over."""
@@ -119,7 +119,7 @@ def alternate(
 
 def solve(blocks: list[Block], settings: Settings, pace: Schedule, Ps: list[Array], progress: Progress = silent) -> Fit:
     """SPMTC from given memberships: a warm-up with all weights 1, then one alternation for each fraction."""
-    span = updates.span_of(blocks) if settings.coupling == "projection" else None
+    span = projection.span_of(blocks) if settings.coupling == "projection" else None
     state = first_state(blocks, settings, Ps, span)
     traces, weight_trace = [], []
     if pace.warmup_iter:
@@ -141,7 +141,7 @@ def solve(blocks: list[Block], settings: Settings, pace: Schedule, Ps: list[Arra
     return Fit(state, traces, list(pace.fractions), weight_trace, result.converged, shares)
 
 
-def first_state(blocks: list[Block], settings: Settings, Ps: list[Array], span: updates.Span | None) -> State:
+def first_state(blocks: list[Block], settings: Settings, Ps: list[Array], span: projection.Span | None) -> State:
     """Given memberships with all weights 1, the centres that fit them and the losses there."""
     vs = [np.ones_like(b.sq) for b in blocks]
     S, T = _all_sums(blocks, Ps, vs)
@@ -150,7 +150,9 @@ def first_state(blocks: list[Block], settings: Settings, Ps: list[Array], span: 
     return State(centers, list(Ps), vs, Ls)
 
 
-def projection_shares(blocks: list[Block], settings: Settings, state: State, span: updates.Span) -> tuple[float, float]:
+def projection_shares(
+    blocks: list[Block], settings: Settings, state: State, span: projection.Span
+) -> tuple[float, float]:
     """At the best W for the final memberships: its share of the data's energy, and what share of that is residual."""
     S, T = _all_sums(blocks, state.Ps, state.vs)
     centers = update_centers(settings, S, T, state.centers, _subspace_step(blocks, state.vs, span))
@@ -168,7 +170,7 @@ def _all_sums(blocks: list[Block], Ps: list[Array], vs: list[Array]) -> tuple[Ar
     return np.stack([S for S, _ in stats]), np.stack([T for _, T in stats])
 
 
-def _subspace_step(blocks: list[Block], vs: list[Array], span: updates.Span | None) -> Callable[..., Array]:
+def _subspace_step(blocks: list[Block], vs: list[Array], span: projection.Span | None) -> Callable[..., Array]:
     if span is None:
         return updates.subspace_of_reconstruction
-    return partial(updates.subspace_of_projection, span=span, total=span.scatter(blocks, vs))
+    return partial(projection.subspace_of_projection, span=span, scatter=span.scatter(blocks, vs))

@@ -5,12 +5,9 @@ All of them read the data through two sums over weighted rows, S = PᵀVP (c × 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
-from scipy import linalg
 
-from .model import Array, Block, Matrix, Quadratic
+from .model import Array, Block, Quadratic
 
 PIVOT_NUMBERS = 2**21  # of the c × c systems that the exact non-negative solve has in memory at a time
 MAX_RATIO = 1e10  # of a multiplicative step: memberships near the smallest float would overflow
@@ -47,63 +44,6 @@ def subspace_of_reconstruction(H: Array, T: Array, Z: Array, n_components: int) 
     U, sizes, _ = np.linalg.svd(T.T @ H, full_matrices=False)
     rank = int(np.sum(sizes > max(T.shape) * np.finfo(np.float64).eps * sizes[0])) if sizes[0] > 0 else 0
     return complete(fix_signs(U[:, : min(rank, n_components)]), n_components, Z)
-
-
-@dataclass(frozen=True)
-class Span:
-    """An orthonormal basis of the span of the data, for the paper's own W-step.
-
-    With fewer features than rows, `rows` is None and scatters are taken in feature space; otherwise
-    `rows` holds the coordinates of the rows.
-    """
-
-    basis: Array  # (d, r)
-    rows: Array | None  # (n, r)
-
-    def scatter(self, blocks: list[Block], vs: list[Array]) -> Array:
-        """S_t = XᵀVX in the coordinates of the basis (r × r)."""
-        weights = [b.u * v for b, v in zip(blocks, vs, strict=True)]
-        if self.rows is not None:
-            return self.rows.T @ (np.concatenate(weights)[:, None] * self.rows)
-        total = sum(_gram(_scale_rows(b.X, np.sqrt(w))) for b, w in zip(blocks, weights, strict=True))
-        return self.basis.T @ total @ self.basis
-
-
-def span_of(blocks: list[Block]) -> Span:
-    """The span of all rows, from the smaller of the two Gram matrices."""
-    n, d = sum(b.X.shape[0] for b in blocks), blocks[0].X.shape[1]
-    eps = np.finfo(np.float64).eps
-    if d <= n:
-        values, vectors = np.linalg.eigh(sum(_gram(b.X) for b in blocks))
-        return Span(vectors[:, values > n * eps * values[-1]], None)
-    Xs = [b.X.astype(np.float64) for b in blocks]
-    values, vectors = np.linalg.eigh(np.block([[_dense(a @ b.T) for b in Xs] for a in Xs]))
-    kept = values > d * eps * values[-1]
-    root, U = np.sqrt(values[kept]), vectors[:, kept]
-    parts = np.split(U, np.cumsum([X.shape[0] for X in Xs])[:-1])
-    XtU = sum(X.T @ part for X, part in zip(Xs, parts, strict=True))
-    # Dividing by a small root costs orthogonality; QR restores it and R carries the coordinates over.
-    basis, R = np.linalg.qr(XtU / root)
-    return Span(basis, (U * root) @ R.T)
-
-
-def subspace_of_projection(H: Array, T: Array, Z: Array, span: Span, total: Array, n_components: int) -> Array:
-    """W = the l smallest eigenvectors of the within-cluster scatter S_w = S_t − S_b (eq. 25), in the span of the data.
-
-    Ties at the cut are broken towards larger between-cluster scatter: otherwise the null space of S_w,
-    which these data always have, would be left to rounding.
-    """
-    if not span.basis.shape[1]:  # nothing but zeros
-        return complete(span.basis, n_components, Z)
-    Q = span.basis.T @ (T.T @ H)
-    values, vectors = linalg.eigh(total - Q @ Q.T)
-    l = min(n_components, len(values))
-    tie = np.abs(values - values[l - 1]) <= len(values) * np.finfo(np.float64).eps * max(np.trace(total), 0)
-    below = vectors[:, (values < values[l - 1]) & ~tie]
-    tied = vectors[:, tie]
-    _, order = linalg.eigh((tied.T @ Q) @ (tied.T @ Q).T)
-    chosen = np.hstack([below, tied @ order[:, ::-1][:, : l - below.shape[1]]])
-    return complete(fix_signs(span.basis @ chosen), n_components, Z)
 
 
 def complete(W: Array, n_components: int, Z: Array) -> Array:
@@ -195,16 +135,3 @@ def _append(W: Array, w: Array) -> Array:
         w = w - W @ (W.T @ w)
         w = w / np.linalg.norm(w)
     return np.column_stack([W, w])
-
-
-def _gram(X: Matrix) -> Array:
-    X = X.astype(np.float64)
-    return _dense(X.T @ X)
-
-
-def _dense(G: Matrix) -> Array:
-    return G.toarray() if hasattr(G, "toarray") else G
-
-
-def _scale_rows(X: Matrix, w: Array) -> Matrix:
-    return X.multiply(w[:, None]).tocsr() if hasattr(X, "tocsr") else X * w[:, None]

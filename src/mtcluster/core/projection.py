@@ -1,0 +1,154 @@
+"""The paper's own W-step (eq. 25): the smallest eigenvectors of the within-cluster scatter, in the span of the data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import linalg
+from scipy.sparse.linalg import LinearOperator, eigsh
+
+from .model import Array, Block, Matrix
+from .updates import complete, fix_signs
+
+DENSE = 300  # up to this order the eigenproblem is solved densely
+EPS = float(np.finfo(np.float64).eps)
+
+
+@dataclass(frozen=True)
+class Scatter:
+    """S_t = XᵀVX in the coordinates of a span, vectors · diag(values) · vectorsᵀ; `vectors` None: they are the axes."""
+
+    values: Array  # (r,)
+    vectors: Array | None  # (r, r)
+
+    def inward(self, Q: Array) -> Array:
+        """Coordinates along the eigenvectors."""
+        return Q if self.vectors is None else self.vectors.T @ Q
+
+    def outward(self, Q: Array) -> Array:
+        """And back."""
+        return Q if self.vectors is None else self.vectors @ Q
+
+
+@dataclass(frozen=True)
+class Span:
+    """An orthonormal basis of the span of the data.
+
+    With fewer features than rows, `rows` is None and scatters are taken in feature space; otherwise `rows` holds the
+    coordinates of the rows.
+    """
+
+    basis: Array  # (d, r)
+    rows: Array | None  # (n, r)
+
+    def scatter(self, blocks: list[Block], vs: list[Array]) -> Scatter:
+        """The total scatter of weighted rows; without weights the basis is its eigenvectors already."""
+        weights = [b.u * v for b, v in zip(blocks, vs, strict=True)]
+        if self.rows is not None:
+            total = self.rows.T @ (np.concatenate(weights)[:, None] * self.rows)
+        else:
+            scaled = [_scale_rows(b.X, np.sqrt(w)) for b, w in zip(blocks, weights, strict=True)]
+            total = self.basis.T @ sum(_gram(X) for X in scaled) @ self.basis
+        diagonal = np.diag(total)
+        if np.abs(total - np.diag(diagonal)).max(initial=0) <= 1e-13 * np.abs(diagonal).max(initial=0):
+            return Scatter(np.maximum(diagonal, 0), None)
+        values, vectors = np.linalg.eigh(total)
+        return Scatter(np.maximum(values, 0), vectors)
+
+
+def span_of(blocks: list[Block]) -> Span:
+    """The span of all rows, from the smaller of the two Gram matrices."""
+    n, d = sum(b.X.shape[0] for b in blocks), blocks[0].X.shape[1]
+    if d <= n:
+        values, vectors = np.linalg.eigh(sum(_gram(b.X) for b in blocks))
+        return Span(vectors[:, values > n * EPS * values[-1]], None)
+    Xs = [b.X.astype(np.float64) for b in blocks]
+    values, vectors = np.linalg.eigh(np.block([[_dense(a @ b.T) for b in Xs] for a in Xs]))
+    kept = values > d * EPS * values[-1]
+    root, U = np.sqrt(values[kept]), vectors[:, kept]
+    parts = np.split(U, np.cumsum([X.shape[0] for X in Xs])[:-1])
+    XtU = sum(X.T @ part for X, part in zip(Xs, parts, strict=True))
+    # Dividing by a small root costs orthogonality; QR restores it and R carries the coordinates over.
+    basis, R = np.linalg.qr(XtU / root)
+    return Span(basis, (U * root) @ R.T)
+
+
+def subspace_of_projection(H: Array, T: Array, Z: Array, span: Span, scatter: Scatter, n_components: int) -> Array:
+    """W = the l smallest eigenvectors of the within-cluster scatter S_w = S_t − S_b (eq. 25), in the span of the data.
+
+    Ties at the cut are broken towards larger between-cluster scatter: otherwise the null space of S_w, which text
+    always has, would be left to rounding.
+    """
+    if not span.basis.shape[1]:  # nothing but zeros
+        return complete(span.basis, n_components, Z)
+    Q = scatter.inward(span.basis.T @ (T.T @ H))
+    chosen = smallest(scatter.values, Q, min(n_components, len(Q)))
+    return complete(fix_signs(span.basis @ scatter.outward(chosen)), n_components, Z)
+
+
+def smallest(values: Array, Q: Array, l: int) -> Array:
+    """The l smallest eigenvectors of diag(values) − QQᵀ ≥ 0, ties at the cut broken towards larger QQᵀ."""
+    if len(values) <= max(DENSE, 4 * l):
+        return _smallest_dense(values, Q, l)
+    return _smallest_structured(values, Q, l)
+
+
+def _smallest_dense(values: Array, Q: Array, l: int) -> Array:
+    within, vectors = linalg.eigh(np.diag(values) - Q @ Q.T)
+    tie = np.abs(within - within[l - 1]) <= len(values) * EPS * values.sum()
+    below, tied = vectors[:, (within < within[l - 1]) & ~tie], vectors[:, tie]
+    return np.hstack([below, _leading(tied, Q)[:, : l - below.shape[1]]])
+
+
+def _smallest_structured(values: Array, Q: Array, l: int) -> Array:
+    """The same in O(r c) a step: Woodbury's formula inverts diag(D) − qqᵀ, Lanczos finds what the inverse enlarges.
+
+    The null space is known beforehand: the axes where `values` is 0, on which Q is 0 too, and D⁻¹q y for the y with
+    (I − qᵀD⁻¹q) y = 0, along which clusters leave no residual. The latter have between-cluster scatter and come first.
+    """
+    floor = len(values) * EPS * values.sum()
+    live = np.flatnonzero(values > floor)
+    D, q = values[live], Q[live]
+    scaled = q / D[:, None]
+    kappa, Y = np.linalg.eigh(np.eye(q.shape[1]) - q.T @ scaled)
+    candidates = scaled @ Y
+    exact = kappa * (1 - kappa) <= floor * np.sum(candidates**2, axis=0)
+    null = _leading(np.linalg.qr(candidates[:, exact])[0], q)
+    chosen = np.zeros((len(values), l))
+    k = min(l, null.shape[1])
+    chosen[live, :k] = null[:, :k]
+    dead = np.setdiff1d(np.arange(len(values)), live)[: l - k]
+    chosen[dead, k + np.arange(len(dead))] = 1
+    k += len(dead)
+    if k < l:
+        inverse = (Y[:, ~exact] / kappa[~exact]) @ Y[:, ~exact].T
+
+        def solve(x: Array) -> Array:
+            x = x.ravel() - null @ (null.T @ x.ravel())
+            y = x / D + scaled @ (inverse @ (scaled.T @ x))
+            return y - null @ (null.T @ y)
+
+        operator = LinearOperator((len(D), len(D)), matvec=solve, dtype=np.float64)
+        start = np.random.default_rng(0).normal(size=len(D))
+        chosen[live, k:] = eigsh(operator, k=l - k, which="LA", v0=start)[1][:, ::-1]
+    return chosen
+
+
+def _leading(basis: Array, Q: Array) -> Array:
+    """The basis turned so that the directions of largest QQᵀ come first."""
+    order = np.linalg.svd(basis.T @ Q, full_matrices=True)[0]
+    return basis @ order
+
+
+def _gram(X: Matrix) -> Array:
+    X = X.astype(np.float64)
+    return _dense(X.T @ X)
+
+
+def _dense(G: Matrix) -> Array:
+    return G.toarray() if hasattr(G, "toarray") else G
+
+
+def _scale_rows(X: Matrix, w: Array) -> Matrix:
+    return X.multiply(w[:, None]).tocsr() if hasattr(X, "tocsr") else X * w[:, None]
