@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
-from . import __version__
+from . import __version__, demo
+from .benchmark import command
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -13,17 +14,20 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="mtcluster", description="Cluster several related data sets together.")
     parser.add_argument("--version", action="version", version=f"mtcluster {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
-    demo = commands.add_parser("demo", help="cluster scikit-learn's digits, as three tasks, by four methods")
-    demo.add_argument(
+    showing = commands.add_parser("demo", help="cluster scikit-learn's digits, as three tasks, by four methods")
+    showing.add_argument(
         "--seeds", type=_positive, default=5, metavar="N", help="number of random seeds that are averaged (default 5)"
     )
+    benchmark = commands.add_parser("benchmark", help="repeat published experiments beside their published numbers")
+    which = benchmark.add_subparsers(dest="benchmark", metavar="NAME", required=True)
+    command.add_arguments(which.add_parser("paper", help="the evaluation of the paper of SPMTC, on its six data sets"))
     arguments = parser.parse_args(argv)
     if arguments.command is None:
         parser.print_help()
         return 2
-    from .demo import run  # only here: scikit-learn takes its time to import
-
-    print(run(arguments.seeds))
+    if arguments.command == "benchmark":
+        return command.run(arguments)
+    print(demo.run(arguments.seeds))
     return 0
 
 

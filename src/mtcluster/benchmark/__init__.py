@@ -1,0 +1,1 @@
+"""Benchmarks: data sets × methods × grids × seeds → run rows (a flat table) → tables, figures, a page in words."""

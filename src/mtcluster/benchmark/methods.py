@@ -1,0 +1,77 @@
+"""The methods of the comparison: a spec and a view → labels, and scores of outlyingness where the method gives them."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from sklearn.cluster import KMeans
+from sklearn.manifold import spectral_embedding
+from sklearn.metrics.pairwise import cosine_similarity
+
+from .. import ASI, LSSMTC, SPMTC, PerTask, Pooled
+from . import views
+from .rows import Spec
+
+PACED = ("SPMTC-h", "SPMTC-s")
+SHARED = ("LSSMTC", *PACED)  # what has λ1 and l
+METHODS = ("KM", "SC", "ASI", "All KM", "All SC", "All ASI", *SHARED)
+# The paper names no tolerance, only that inner loops end after 50 iterations at the latest. The study "tolerance" tries
+# others.
+PAPER_TOL = {"LSSMTC": 1e-4, "SPMTC-h": 1e-5, "SPMTC-s": 1e-5}
+
+
+def run_method(spec: Spec, folder: str, view: views.View) -> tuple[Any, Any, int]:
+    """Labels, scores (None where there are none) and number of iterations (−1 where unknown)."""
+    c = view.n_classes
+    if spec.method in ("SC", "All SC"):
+        return _spectral(spec, folder, view), None, -1
+    model = _model(spec, c)
+    model.fit(view.X, tasks=view.tasks)
+    scores = model.score_samples(view.X, tasks=view.tasks) if view.strange.any() else None
+    return model.labels_, scores, int(getattr(model, "n_iter_", -1))
+
+
+def _model(spec: Spec, c: int) -> Any:
+    seed = spec.run
+    if spec.method in ("KM", "All KM"):
+        kmeans = KMeans(c, n_init=1 if spec.protocol == "paper" else 10, random_state=seed)
+        return (Pooled if spec.method == "All KM" else PerTask)(kmeans)
+    options: dict[str, Any] = {"random_state": seed, "coupling": spec.coupling}
+    if spec.protocol == "paper":
+        options |= {"membership": "nonnegative", "init": "random", "tol": PAPER_TOL.get(spec.method, 1e-4)}
+    if spec.tol >= 0:
+        options["tol"] = spec.tol
+    if spec.n_components > 0:
+        options["n_components"] = spec.n_components
+    if spec.method in ("ASI", "All ASI"):
+        return (Pooled if spec.method == "All ASI" else PerTask)(ASI(c, **options))
+    if spec.within_weight >= 0:
+        options["within_weight"] = spec.within_weight
+    if spec.method == "LSSMTC":
+        return LSSMTC(c, **options)
+    weighting = "hard" if spec.method == "SPMTC-h" else "soft"
+    rule = "paper" if spec.protocol == "paper" else "quantile"
+    pace: dict[str, Any] = {"initial_fraction": spec.initial_fraction, "fraction_step": spec.fraction_step}
+    return SPMTC(c, weighting=weighting, soft_rule=rule, **pace, **options)
+
+
+def _spectral(spec: Spec, folder: str, view: views.View) -> Any:
+    """Normalised spectral clustering with cosine affinity; runs differ in the k-means of the one embedding."""
+    labels = np.empty(len(view.y), dtype=int)
+    groups = [0] if spec.method == "All SC" else np.unique(view.tasks).tolist()
+    for task in groups:
+        rows = view.tasks == task if task else np.ones(len(view.y), dtype=bool)
+        embedding = _embedding(folder, spec.data_set, spec.features, task)
+        labels[rows] = KMeans(view.n_classes, n_init=10, random_state=spec.run).fit_predict(embedding)
+    return labels
+
+
+@lru_cache(maxsize=32)
+def _embedding(folder: str, data_set: str, features: str, task: int) -> Any:
+    view = views.view(folder, data_set, features)
+    X = view.X[view.tasks == task] if task else view.X
+    affinity = cosine_similarity(X)
+    np.fill_diagonal(affinity, 1)  # an all-zero row is alike to itself
+    return spectral_embedding(affinity, n_components=view.n_classes, drop_first=False, random_state=0)

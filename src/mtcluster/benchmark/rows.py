@@ -1,0 +1,144 @@
+"""Run rows: one flat record a run and task, appended safely to one file."""
+
+from __future__ import annotations
+
+import csv
+import fcntl
+import io
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+
+class BenchmarkError(Exception):
+    """Something that the user can mend."""
+
+
+@dataclass(frozen=True, order=True)
+class Spec:
+    """Everything that decides a run; two runs of the same spec give the same scores."""
+
+    study: str  # "main", "projection", "subspace", "pace", "tolerance", "noise", "time"
+    protocol: str  # "paper" or "honest"
+    features: str  # "raw" or "tfidf"
+    data_set: str
+    method: str
+    coupling: str = "reconstruction"
+    within_weight: float = -1.0  # -1: the method has none, or its default
+    n_components: int = -1
+    initial_fraction: float = 0.5
+    fraction_step: float = 0.1
+    tol: float = -1.0  # -1: that of the protocol
+    outliers: str = "none"  # "none", or a kind of `views.OUTLIERS`
+    noise: float = 0.0
+    run: int = 0  # the seed
+
+
+@dataclass(frozen=True)
+class Row(Spec):
+    """The result of a run for one task."""
+
+    task: int = 0
+    n_tasks: int = 0
+    acc: float = 0.0  # per cent
+    nmi: float = 0.0  # per cent, arithmetic normalisation
+    nmi_geometric: float = 0.0
+    joint: float = 0.0  # per cent, of this task under the matching that is best for all
+    auc: float = -1.0  # how well score_samples finds the outliers; -1: there are none
+    seconds: float = 0.0  # of the whole run
+    n_iter: int = -1
+    versions: str = ""
+
+    def spec(self) -> Spec:
+        """The run that this row belongs to."""
+        return Spec(**{f.name: getattr(self, f.name) for f in fields(Spec)})
+
+
+COLUMNS = [f.name for f in fields(Row)]
+TYPES = {f.name: {"str": str, "int": int, "float": float}[str(f.type)] for f in fields(Row)}
+
+
+class RunFile:
+    """`runs.csv` in a folder: rows of finished runs, whatever happens to the program."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / "runs.csv"
+
+    def read(self) -> list[Row]:
+        """Rows of complete runs; what an interruption left half written is passed over."""
+        if not self.path.exists():
+            return []
+        text = self.path.read_text(encoding="utf-8")
+        whole = text[: text.rfind("\n") + 1]
+        reader = csv.DictReader(io.StringIO(whole))
+        if whole and reader.fieldnames != COLUMNS:
+            raise BenchmarkError(
+                f"{self.path} is not a file of runs, or of another version: give another --out folder."
+            )
+        rows: list[Row] = []
+        for record in reader:
+            try:
+                rows.append(Row(**{name: TYPES[name](record[name]) for name in COLUMNS}))
+            except (TypeError, ValueError) as error:
+                raise BenchmarkError(f"{self.path} is damaged near line {reader.line_num}: {error}.") from error
+        return list(complete(rows))
+
+    def rewrite(self, rows: Iterable[Row]) -> None:
+        """All rows in a fixed order, in one step: another file is written beside and moved in place."""
+        beside = self.path.with_suffix(".tmp")
+        beside.write_text(_lines(sorted(rows), header=True), encoding="utf-8")
+        os.replace(beside, self.path)
+
+    @contextmanager
+    def appending(self) -> Iterator[Any]:
+        """A function that appends the rows of one run in one write."""
+        with self.path.open("a", encoding="utf-8", newline="") as file:
+
+            def append(rows: list[Row]) -> None:
+                file.write(_lines(rows, header=False))
+                file.flush()
+
+            yield append
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """The folder for this process alone."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        handle = (folder / ".lock").open("w")
+    except OSError as error:
+        raise BenchmarkError(f"--out {folder} cannot be written: {error.strerror}.") from error
+    with handle:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise BenchmarkError(
+                f"another benchmark is writing into {folder}: wait for it, or give another --out."
+            ) from error
+        yield
+
+
+def complete(rows: list[Row]) -> Iterator[Row]:
+    """The rows of runs of which every task is there, each once."""
+    found: dict[Spec, dict[int, Row]] = {}
+    for row in rows:
+        found.setdefault(row.spec(), {})[row.task] = row
+    for tasks in found.values():
+        if all(len(tasks) == row.n_tasks for row in tasks.values()):
+            yield from tasks.values()
+
+
+def _lines(rows: Iterable[Row], *, header: bool) -> str:
+    buffer = io.StringIO()
+    writer = csv.DictWriter(buffer, COLUMNS, lineterminator="\n")
+    if header:
+        writer.writeheader()
+    for row in rows:
+        writer.writerow(
+            {name: repr(value) if isinstance(value, float) else value for name, value in asdict(row).items()}
+        )
+    return buffer.getvalue()

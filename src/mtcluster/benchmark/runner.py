@@ -1,0 +1,77 @@
+"""Runs specs side by side and appends their rows as they finish."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+
+from joblib import Parallel, delayed
+from sklearn.metrics import normalized_mutual_info_score, roc_auc_score
+from threadpoolctl import threadpool_limits
+
+from ..metrics import task_scores
+from . import views
+from .methods import run_method
+from .rows import Row, RunFile, Spec
+
+
+@cache
+def versions() -> str:
+    """What computed a row."""
+    return " ".join(f"{name}={version(name)}" for name in ("mtcluster", "numpy", "scipy", "scikit-learn"))
+
+
+def execute(spec: Spec, folder: str) -> list[Row]:
+    """One run, on one thread: its scores do not depend on what runs beside it."""
+    view = views.view(folder, spec.data_set, spec.features, spec.outliers, spec.noise, spec.run if spec.noise else 0)
+    began = time.perf_counter()
+    with threadpool_limits(1), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the projection says at every run that it couples nothing: the rows show it
+        labels, scores, n_iter = run_method(spec, folder, view)
+    seconds = time.perf_counter() - began
+    kept = ~view.strange
+    table = task_scores(view.y[kept], labels[kept], view.tasks[kept])
+    rows = []
+    for score in table.rows():
+        own = kept & (view.tasks == score["task"])
+        here = view.tasks == score["task"]
+        rows.append(
+            Row(
+                **vars(spec),
+                task=score["task"],
+                n_tasks=len(table["task"]),
+                acc=100 * score["accuracy"],
+                nmi=100 * score["nmi"],
+                nmi_geometric=100 * normalized_mutual_info_score(view.y[own], labels[own], average_method="geometric"),
+                joint=100 * score["joint_accuracy"],
+                auc=-1.0 if scores is None else float(roc_auc_score(view.strange[here], -scores[here])),
+                seconds=seconds,
+                n_iter=n_iter,
+                versions=versions(),
+            )
+        )
+    return rows
+
+
+def run_all(specs: Sequence[Spec], folder: Path, file: RunFile, *, jobs: int, progress: Callable[[int], None]) -> None:
+    """Execute specs, timed ones at the end one after the other, and append the rows of each as it finishes.
+
+    Runs that share a view stand together, so that a worker computes the view once.
+    """
+    together = sorted((s for s in specs if s.study != "time"), key=lambda s: (s.data_set, s.features, s.noise, s.run))
+    timed = [s for s in specs if s.study == "time"]
+    done = 0
+    with file.appending() as append:
+        parallel = Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1)
+        for rows in parallel(delayed(execute)(spec, str(folder)) for spec in together):
+            append(rows)
+            done += 1
+            progress(done)
+        for spec in timed:
+            append(execute(spec, str(folder)))
+            done += 1
+            progress(done)

@@ -1,0 +1,163 @@
+"""`mtcluster benchmark paper` from the outside: what it leaves, and every way in which it can be cut short."""
+
+import os
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import xml.dom.minidom
+
+import pandas as pd
+import pytest
+
+from mtcluster.benchmark.pages import Grid, Picture, Text, latex, markdown, page
+from mtcluster.benchmark.rows import RunFile, locked
+from mtcluster.cli import main
+
+SMALL = ["--quick", "--sets", "PEOPLEvsPLACES", "--methods", "KM,LSSMTC,SPMTC-s", "--runs", "2", "--jobs", "1"]
+
+
+def command(data, out, *more):
+    return ["benchmark", "paper", "--data", str(data), "--out", str(out), *SMALL, *more]
+
+
+def scores(folder):
+    return sorted((row.spec(), row.task, row.acc, row.nmi, row.auc) for row in RunFile(folder).read())
+
+
+@pytest.fixture(scope="module")
+def finished(tiny_data, tmp_path_factory):
+    out = tmp_path_factory.mktemp("out")
+    assert main(command(tiny_data, out)) == 0
+    return out
+
+
+def test_everything_that_was_promised_is_there(finished):
+    names = {str(path.relative_to(finished)) for path in finished.rglob("*") if path.is_file()} - {".lock"}
+    pictures = {f"figures/{name}.{end}" for name in ("subspace", "within_weight", "noise") for end in ("png", "svg")}
+    assert names == {"runs.csv", "runs.parquet", "tables.md", "tables.tex", "tables.html", "findings.md", *pictures}
+    frame = pd.read_parquet(finished / "runs.parquet")
+    assert len(frame) == len(pd.read_csv(finished / "runs.csv"))
+    assert set(frame["method"]) == {"KM", "LSSMTC", "SPMTC-s"}
+    assert "58.2" in (finished / "tables.md").read_text()  # KM, task 1, as published
+
+
+def test_a_second_run_into_the_folder_needs_resume(tiny_data, finished, capsys):
+    assert main(command(tiny_data, finished)) == 2
+    assert "add --resume" in capsys.readouterr().err
+    before = scores(finished)
+    assert main(command(tiny_data, finished, "--resume")) == 0
+    assert "0 runs in" in capsys.readouterr().out
+    assert scores(finished) == before
+
+
+def test_an_interrupted_benchmark_goes_on_where_it_was(tiny_data, finished, tmp_path):
+    whole = RunFile(finished).path.read_text()
+    RunFile(tmp_path).path.write_text(whole[: len(whole) // 2])  # in the middle of a line
+    kept = len(RunFile(tmp_path).read())
+    assert 0 < kept < len(RunFile(finished).read())
+    assert main(command(tiny_data, tmp_path, "--resume")) == 0
+    assert scores(tmp_path) == scores(finished)
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (["--methods", "KM,K-means"], "--methods K-means: known are KM, SC"),
+        (["--sets", "Iris"], "--sets Iris: known are COMPvsSCI"),
+        (["--features", "bm25"], "--features bm25: known are raw, tfidf"),
+        (["--features", ""], r"--features (nothing): known are"),
+        (["--runs", "0"], "--runs 0: a positive number is needed"),
+        (["--jobs", "-1"], "--jobs -1: a positive number is needed"),
+    ],
+)
+def test_wrong_options_are_exit_code_2_and_a_sentence(tiny_data, tmp_path, capsys, more, message):
+    assert main(command(tiny_data, tmp_path / "out", *more)) == 2
+    assert message in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_wrong_data_folder_is_said_before_anything_runs(tmp_path, capsys):
+    assert main(command(tmp_path / "nowhere", tmp_path / "out")) == 2
+    assert "is not a folder" in capsys.readouterr().err
+    (tmp_path / "empty").mkdir()
+    assert main(command(tmp_path / "empty", tmp_path / "out")) == 2
+    assert "the data set PEOPLEvsPLACES is needed as people_vs_places.npz" in capsys.readouterr().err
+    assert RunFile(tmp_path / "out").read() == []
+
+
+def test_a_damaged_data_file_is_named(tiny_data, tmp_path, capsys):
+    data = tmp_path / "data"
+    shutil.copytree(tiny_data, data)
+    path = data / "people_vs_places.npz"
+    path.write_bytes(path.read_bytes()[:500])
+    assert main(command(data, tmp_path / "out")) == 2
+    assert "people_vs_places.npz cannot be read" in capsys.readouterr().err
+
+
+def test_two_benchmarks_into_one_folder_are_refused(tiny_data, tmp_path, capsys):
+    with locked(tmp_path):
+        assert main(command(tiny_data, tmp_path)) == 2
+    assert "another benchmark is writing into" in capsys.readouterr().err
+
+
+def start(tiny_data, out, **options):
+    line = [sys.executable, "-m", "mtcluster", *command(tiny_data, out)]
+    return subprocess.Popen(
+        line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ}, **options
+    )
+
+
+def test_a_full_disk_loses_no_finished_run(tiny_data, finished, tmp_path):
+    def limit():
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (4000, 4000))
+
+    process = start(tiny_data, tmp_path, preexec_fn=limit)
+    _, errors = process.communicate(timeout=120)
+    assert process.returncode == 2
+    assert "the disk is full. Finished runs are kept in" in errors
+    kept = scores(tmp_path)
+    assert kept
+    assert set(kept) <= set(scores(finished))
+    assert main(command(tiny_data, tmp_path, "--resume")) == 0
+    assert scores(tmp_path) == scores(finished)
+
+
+def test_ctrl_c_loses_no_finished_run(tiny_data, finished, tmp_path):
+    process = start(tiny_data, tmp_path)
+    for _ in range(600):
+        if len(RunFile(tmp_path).read()) >= 4 or process.poll() is not None:
+            break
+        time.sleep(0.1)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=120)
+    assert process.returncode == 130
+    assert "stopped. Finished runs are kept in" in errors
+    assert "Traceback" not in errors
+    kept = scores(tmp_path)
+    assert len(kept) >= 4
+    assert set(kept) <= set(scores(finished))
+    assert main(command(tiny_data, tmp_path, "--resume")) == 0
+    assert scores(tmp_path) == scores(finished)
+
+
+PARTS = [
+    Text("A <b> & 5 %", 1),
+    Text("λ1 ≥ 2_x"),
+    Grid(["m", "x"], [["a<b", "1"], ["c", "2"]], {(1, 1)}),
+    Picture("f/p.png", "a & b"),
+]
+
+
+def test_pages_are_escaped_and_well_formed():
+    html = page(PARTS, "t & t")
+    assert "A &lt;b&gt; &amp; 5 %" in html
+    assert "<td><b>2</b></td>" in html
+    body = html[html.index("<body>") : html.index("</html>")].replace("<img", "<img/><x").replace('">', '"></x>', 0)
+    xml.dom.minidom.parseString(body.replace("<img/><x", "<img").replace('alt="a &amp; b">', 'alt="a &amp; b"/>'))
+    assert r"A <b> \& 5 \%" in latex(PARTS)
+    assert r"\textbf{2}" in latex(PARTS)
+    assert markdown(PARTS).splitlines()[4:8] == ["| m | x |", "| --- | --- |", "| a<b | 1 |", "| c | **2** |"]
