@@ -95,6 +95,13 @@ def test_asi_takes_several_tasks_as_one_data_set(blobs):
     together = ASI(4, random_state=0).fit(blobs.X, tasks=blobs.tasks)
     assert_array_equal(together.labels_, ASI(4, random_state=0).fit(blobs.X).labels_)
     assert_array_equal(together.predict(blobs.X, tasks=blobs.tasks), together.labels_)
+    parts = {k: blobs.X[blobs.tasks == k] for k in range(3)}
+    weights = {k: np.ones(len(part)) for k, part in parts.items()}
+    order = np.argsort(blobs.tasks, kind="stable")
+    assert_array_equal(
+        ASI(4, random_state=0).fit(parts, sample_weight=weights).labels_,
+        ASI(4, random_state=0).fit(blobs.X[order]).labels_,
+    )
     small = np.where(np.arange(len(blobs.X)) < 2, "tiny", "rest")
     assert len(ASI(4, random_state=0).fit(blobs.X, tasks=small).labels_) == len(blobs.X)
 

@@ -31,6 +31,8 @@ class MultiTaskClusterer(
     A subclass adds its parameters, its share of the within-task term and its schedule.
     """
 
+    _pools_tasks: ClassVar[bool] = False  # are the rows of all tasks one data set?
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_clusters": [Interval(Integral, 1, None, closed="left")],
         "coupling": [StrOptions({"reconstruction", "projection"})],
@@ -98,9 +100,11 @@ class MultiTaskClusterer(
         self : object
             The fitted estimator.
         """
-        data = self._read_fit(X, tasks)
-        d = data.Xs[0].shape[1]
+        data = read_tasks(self, X, tasks, reset=True)
         us = read_weights(sample_weight, data, data.Xs[0].dtype)
+        if self._pools_tasks:
+            data, us = data.pooled(), [data.join(us)]
+        d = data.Xs[0].shape[1]
         self._check_sizes(data, d)
         settings = self._settings = self._make_settings(d)
         blocks = [make_block(X, u, settings.origin((X.T @ u) / u.sum())) for X, u in zip(data.Xs, us, strict=True)]
@@ -124,9 +128,6 @@ class MultiTaskClusterer(
         progress.end()
         self._warn(run)
         return self
-
-    def _read_fit(self, X: Any, tasks: Any) -> TaskData:
-        return read_tasks(self, X, tasks, reset=True)
 
     def _make_settings(self, d: int) -> Settings:
         n_components = min(self.n_clusters, d) if self.n_components is None else self.n_components

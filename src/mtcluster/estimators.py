@@ -10,7 +10,6 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from .base import MultiTaskClusterer
 from .core.pacing import schedule
 from .core.solver import Schedule
-from .tasks import TaskData
 
 
 class SPMTC(MultiTaskClusterer):
@@ -302,5 +301,4 @@ class ASI(MultiTaskClusterer):
     (4, 3)
     """
 
-    def _read_fit(self, X: Any, tasks: Any) -> TaskData:
-        return super()._read_fit(X, tasks).pooled()
+    _pools_tasks = True

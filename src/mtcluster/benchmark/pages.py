@@ -65,10 +65,9 @@ def latex(parts: list[Part]) -> str:
             command = {1: "section*", 2: "subsection*", 3: "paragraph*"}.get(part.level)
             out.append(rf"\{command}{{{_tex(part.text)}}}" if command else _tex(part.text) + "\n")
         elif isinstance(part, Picture):
-            name = part.file.rsplit(".", 1)[0]
-            out.append(
-                rf"\begin{{center}}\includegraphics[width=.9\linewidth]{{{name}}}\\{_tex(part.caption)}\end{{center}}"
-            )
+            name, caption = part.file.rsplit(".", 1)[0], _tex(part.caption)
+            graphic = r"\includegraphics[width=.9\linewidth,height=.85\textheight,keepaspectratio]"
+            out.append(rf"\begin{{center}}{graphic}{{{name}}}\\{caption}\end{{center}}")
         else:
             rows = [
                 [rf"\textbf{{{_tex(c)}}}" if (i, j) in part.bold else _tex(c) for j, c in enumerate(r)]

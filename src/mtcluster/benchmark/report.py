@@ -264,7 +264,11 @@ def findings(rows: Sequence[Row], command: str) -> list[Part]:
                         f"{n[method].above_all} in NMI."
                     )
                 )
-        parts.append(Text("Most of that is due to the features, from which k-means gains as much."))
+        features = [f"{m} in {a[m].above_all} and {n[m].above_all}" for m in ("KM", "All KM") if m in a]
+        if features:
+            parts.append(
+                Text(f"Most of that is due to the features: with them k-means is above, too, {', '.join(features)}.")
+            )
     parts += _noise_findings(rows)
     return parts
 

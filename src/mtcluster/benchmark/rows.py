@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import csv
-import fcntl
 import io
 import os
+import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 
 class BenchmarkError(Exception):
@@ -114,12 +114,23 @@ def locked(folder: Path) -> Iterator[None]:
         raise BenchmarkError(f"--out {folder} cannot be written: {error.strerror}.") from error
     with handle:
         try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _lock(handle)
         except OSError as error:
             raise BenchmarkError(
                 f"another benchmark is writing into {folder}: wait for it, or give another --out."
             ) from error
         yield
+
+
+def _lock(handle: TextIO) -> None:
+    if sys.platform == "win32":
+        import msvcrt
+
+        msvcrt.locking(handle.fileno(), msvcrt.LK_NBLCK, 1)
+    else:
+        import fcntl
+
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def complete(rows: list[Row]) -> Iterator[Row]:
