@@ -12,7 +12,7 @@ import xml.dom.minidom
 import pandas as pd
 import pytest
 
-from mtcluster.benchmark.pages import Grid, Picture, Text, latex, markdown, page
+from mtcluster.benchmark.pages import Grid, Picture, Text, latex, markdown, page, plain
 from mtcluster.benchmark.rows import RunFile, locked
 from mtcluster.cli import main
 
@@ -49,7 +49,9 @@ def test_a_second_run_into_the_folder_needs_resume(tiny_data, finished, capsys):
     assert "add --resume" in capsys.readouterr().err
     before = scores(finished)
     assert main(command(tiny_data, finished, "--resume")) == 0
-    assert "0 runs in" in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert "0 runs in" in printed
+    assert "58.2" in printed  # KM, task 1, as published
     assert scores(finished) == before
 
 
@@ -160,4 +162,5 @@ def test_pages_are_escaped_and_well_formed():
     xml.dom.minidom.parseString(body.replace("<img/><x", "<img").replace('alt="a &amp; b">', 'alt="a &amp; b"/>'))
     assert r"A <b> \& 5 \%" in latex(PARTS)
     assert r"\textbf{2}" in latex(PARTS)
+    assert plain(PARTS) == "A <b> & 5 %\n\nλ1 ≥ 2_x\n\nm     x\na<b   1\nc    2*\n"
     assert markdown(PARTS).splitlines()[4:8] == ["| m | x |", "| --- | --- |", "| a<b | 1 |", "| c | **2** |"]

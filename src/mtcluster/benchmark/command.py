@@ -84,7 +84,9 @@ def _run(arguments: argparse.Namespace) -> int:
             runner.run_all(left, arguments.data, file, jobs=arguments.jobs, progress=advance)
         rows = file.read()
         file.rewrite(rows)
-        write_results([row for row in rows if row.spec() in wanted], arguments.out, _command())
+        asked = [row for row in rows if row.spec() in wanted]
+        write_results(asked, arguments.out, _command())
+    print(pages.plain(report.summary(asked)))
     minutes = (time.perf_counter() - began) / 60
     print(f"{len(left)} runs in {minutes:.1f} minutes ({len(specs) - len(left)} were there). Results: {arguments.out}")
     return 0

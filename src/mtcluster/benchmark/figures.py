@@ -20,18 +20,13 @@ def draw(rows: Sequence[Row], folder: Path) -> list[str]:
     """Write every figure that the rows allow; returns their names."""
     import matplotlib
 
-    matplotlib.use("Agg")
     folder.mkdir(exist_ok=True)
     made = []
     for name, figure in (("subspace", _subspace(rows)), ("within_weight", _within(rows)), ("noise", _noise(rows))):
         if figure is not None:
-            for ending in ("png", "svg"):
-                figure.savefig(
-                    folder / f"{name}.{ending}",
-                    dpi=150,
-                    bbox_inches="tight",
-                    metadata={"Date": None} if ending == "svg" else None,
-                )
+            figure.savefig(folder / f"{name}.png", dpi=150, bbox_inches="tight")
+            with matplotlib.rc_context({"svg.hashsalt": name}):  # the same rows, the same file
+                figure.savefig(folder / f"{name}.svg", bbox_inches="tight", metadata={"Date": None})
             made.append(name)
     return made
 

@@ -1,4 +1,4 @@
-"""Headings, paragraphs, tables and pictures, written as Markdown, LaTeX or HTML."""
+"""Headings, paragraphs, tables and pictures, written as Markdown, LaTeX, HTML or plain text."""
 
 from __future__ import annotations
 
@@ -97,6 +97,23 @@ def page(parts: list[Part], title: str) -> str:
             body = "".join(f"<tr>{''.join(line)}</tr>\n" for line in lines)
             out.append(f'<div class="wide"><table><thead><tr>{head}</tr></thead>\n<tbody>{body}</tbody></table></div>')
     return _HTML.replace("TITLE", html.escape(title)).replace("BODY", "\n".join(out))
+
+
+def plain(parts: list[Part]) -> str:
+    """The page as text for a terminal: columns aligned, bold cells starred, no pictures."""
+    out = []
+    for part in parts:
+        if isinstance(part, Text):
+            out.append(part.text)
+        elif isinstance(part, Grid):
+            rows = [[c + "*" * ((i, j) in part.bold) for j, c in enumerate(r)] for i, r in enumerate(part.rows)]
+            widths = [max(map(len, column)) for column in zip(part.header, *rows, strict=True)]
+            lines = []
+            for line in (part.header, *rows):
+                cells = [c.rjust(w) if j else c.ljust(w) for j, (c, w) in enumerate(zip(line, widths, strict=True))]
+                lines.append("  ".join(cells))
+            out.append("\n".join(line.rstrip() for line in lines))
+    return "\n\n".join(out) + "\n"
 
 
 def write(parts: list[Part], form: Literal["md", "tex", "html"], title: str) -> str:

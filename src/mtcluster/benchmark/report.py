@@ -41,14 +41,28 @@ def tables(rows: Sequence[Row], command: str) -> list[Part]:
     return parts
 
 
-def _comparison(rows: Sequence[Row], protocol: str, features: str, title: str) -> list[Part]:
+def summary(rows: Sequence[Row]) -> list[Part]:
+    """What the command prints: ACC beside the paper's, the best and comparable ones starred."""
+    parts: list[Part] = []
+    for protocol, features in (("paper", "raw"), ("honest", "tfidf")):
+        parts += _comparison(
+            rows, protocol, features, f"{VIEWS[features].capitalize()}, {PROTOCOLS[protocol]}", ("acc",)
+        )
+    return parts
+
+
+def _comparison(
+    rows: Sequence[Row], protocol: str, features: str, title: str, metrics: Sequence[str] = ("acc", "nmi")
+) -> list[Part]:
     table = cells(rows, protocol, features)
     if not table:
         return []
     parts: list[Part] = [Text(title, 2), *_agreement(rows, protocol, features)]
-    for data_set in dict.fromkeys(column[0] for columns in table.values() for column in columns):
+    order = list(dict.fromkeys(column[0] for _, column in published()))
+    found = {column[0] for own in table.values() for column in own}
+    for data_set in [s for s in order if s in found] + sorted(found - set(order)):
         columns = sorted({column for own in table.values() for column in own if column[0] == data_set})
-        for metric in ("acc", "nmi"):
+        for metric in metrics:
             parts += [Text(f"{data_set}, {metric.upper()}", 3), _grid(table, columns, metric)]
     return parts
 
