@@ -18,6 +18,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     showing.add_argument(
         "--seeds", type=_positive, default=5, metavar="N", help="number of random seeds that are averaged (default 5)"
     )
+    showing.add_argument("--slant", type=float, default=0.15, help="how much the third task differs (default 0.15)")
     benchmark = commands.add_parser("benchmark", help="repeat published experiments beside their published numbers")
     which = benchmark.add_subparsers(dest="benchmark", metavar="NAME", required=True)
     command.add_arguments(which.add_parser("paper", help="the evaluation of the paper of SPMTC, on its six data sets"))
@@ -27,7 +28,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 2
     if arguments.command == "benchmark":
         return command.run(arguments)
-    print(demo.run(arguments.seeds))
+    print(demo.run(arguments.seeds, arguments.slant))
     return 0
 
 

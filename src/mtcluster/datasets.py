@@ -138,11 +138,17 @@ def make_multitask_blobs(
     return TaskSet(np.concatenate(Xs)[order], np.concatenate(ys)[order], tasks[order], "blobs")
 
 
-def load_digits_tasks() -> TaskSet:
+def load_digits_tasks(slant: float = 0.15) -> TaskSet:
     """scikit-learn's handwritten digits as three related tasks, each with rows of its own.
 
     The images are dealt to three "scanners": one leaves them as they are, one is out of focus, one slants them. The
     digits are the same, the pixels differ.
+
+    Parameters
+    ----------
+    slant : float, default=0.15
+        Columns by which the third scanner moves a line of pixels for each line from the centre. The larger, the less
+        the tasks have in common.
 
     Returns
     -------
@@ -159,11 +165,11 @@ def load_digits_tasks() -> TaskSet:
     images = digits.images / 16
     scanner = np.arange(len(images)) % 3
     names = np.array(["plain", "blurred", "slanted"])
-    slant = np.array([[1.0, 0.0], [0.15, 1.0]])  # columns move with the row, about the centre of the image
-    offset = np.array([3.5, 3.5]) - slant @ np.array([3.5, 3.5])
+    shear = np.array([[1.0, 0.0], [slant, 1.0]])  # columns move with the row, about the centre of the image
+    offset = np.array([3.5, 3.5]) - shear @ np.array([3.5, 3.5])
     changes = {
         1: lambda image: ndimage.gaussian_filter(image, 0.8),
-        2: lambda image: ndimage.affine_transform(image, slant, offset=offset, order=1),
+        2: lambda image: ndimage.affine_transform(image, shear, offset=offset, order=1),
     }
     X = np.stack(
         [changes[s](image) if s in changes else image for s, image in zip(scanner.tolist(), images, strict=True)]

@@ -22,9 +22,9 @@ METHODS: dict[str, Callable[[int, int], Any]] = {
 }
 
 
-def run(seeds: int) -> str:
+def run(seeds: int, slant: float = 0.15) -> str:
     """What `mtcluster demo` prints."""
-    digits = load_digits_tasks()
+    digits = load_digits_tasks(slant)
     table = Table.from_rows({"method": name, **_scores(make, digits, seeds)} for name, make in METHODS.items())
     best = max(table["ACC"])
     return "\n".join(
