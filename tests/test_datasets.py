@@ -69,6 +69,12 @@ def test_digits_are_three_tasks_of_the_same_classes():
     assert len(digits.feature_names) == 64
 
 
+def test_the_slant_of_the_digits_changes_one_task_alone():
+    mild, strong = load_digits_tasks(), load_digits_tasks(slant=0.35)
+    changed = np.any(mild.X != strong.X, axis=1)
+    assert set(mild.tasks[changed]) == {"slanted"}
+
+
 def save(path, **arrays):
     np.savez(path, **arrays)
     return path
