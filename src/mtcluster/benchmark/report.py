@@ -315,15 +315,16 @@ def _noise_findings(rows: Sequence[Row]) -> list[Part]:
 
 
 _DEFAULTS = (
-    "No run reads labels here. But a few constants behind the defaults (docs/mathematics.md lists them) were settled by "
-    "comparing ACC on labelled sets, these among them: take the counts as those of tuned defaults, not of blind ones."
+    "No run reads labels here. But a few constants behind the defaults (docs/mathematics.md lists them) were "
+    "settled by comparing ACC on labelled sets, these among them: take the counts as those of tuned defaults, not "
+    "of blind ones."
 )
 _ONE_COLLECTION = (
-    "The kind that was tried first was rows of one foreign collection, and it fails. Rows of several collections were "
-    "tried next, and it is that kind which meets the aim set for this study: read the two together. "
-    "Rows of one foreign collection are alike. A fifth of the rows of a set of two classes, they are a third "
-    "cluster, and a model of two clusters gives them one of its own: they are then easy, not hard, and no "
-    "weighting by losses can tell. That asks for one cluster more, not for weights."
+    "The kind that was tried first was rows of one foreign collection, and it fails. Rows of several collections "
+    "were tried next, and it is that kind which meets the aim set for this study: read the two together. Rows of "
+    "one foreign collection are alike. A fifth of the rows of a set of two classes, they are a third cluster, and "
+    "a model of two clusters gives them one of its own: they are then easy, not hard, and no weighting by losses "
+    "can tell. That asks for one cluster more, not for weights."
 )
 _REASONS = (
     "Why KM and LSSMTC agree: the paper used raw counts, and k-means and semi-NMF from random starts on raw counts "
@@ -334,8 +335,8 @@ _REASONS = (
     "Why λ1 matters to us and hardly to the paper: its exact W-step finds a subspace in which its data do not vary "
     "(see the projection table), so that its tasks are not coupled at all. Ours are, which helps where the tasks' "
     "vocabularies agree and costs where they differ.",
-    "What was fitted to the paper: the tolerances (1e-4 for LSSMTC, 1e-5 for SPMTC) and the 0.2 that is added to random "
-    "starts were picked, from a handful, because they come nearest to the published numbers. The table of tolerances "
-    "shows the others. So this is a reproduction with two free choices, not a blind one. What we cannot know: the "
-    "paper's own tolerance and starts.",
+    "What was fitted to the paper: the tolerances (1e-4 for LSSMTC, 1e-5 for SPMTC) and the 0.2 that is added to "
+    "random starts were picked, from a handful, because they come nearest to the published numbers. The table of "
+    "tolerances shows the others. So this is a reproduction with two free choices, not a blind one. What we cannot "
+    "know: the paper's own tolerance and starts.",
 )
