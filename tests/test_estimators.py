@@ -91,6 +91,14 @@ def test_sample_weights_in_a_dict_go_by_its_keys(blobs):
     assert_array_equal(one.task_centers_, other.task_centers_)
 
 
+def test_whole_weights_of_one_task_do_not_round_those_of_another(blobs):
+    a, b = blobs.X[blobs.tasks == 0], blobs.X[blobs.tasks == 1]
+    halves = np.where(np.arange(len(b)) % 2, 0.5, 1.0)
+    whole = SPMTC(4, random_state=0).fit([a, b], sample_weight=[np.ones(len(a), dtype=int), halves])
+    plain = SPMTC(4, random_state=0).fit([a, b], sample_weight=[np.ones(len(a)), halves])
+    assert_array_equal(whole.task_centers_, plain.task_centers_)
+
+
 def test_asi_takes_several_tasks_as_one_data_set(blobs):
     together = ASI(4, random_state=0).fit(blobs.X, tasks=blobs.tasks)
     assert_array_equal(together.labels_, ASI(4, random_state=0).fit(blobs.X).labels_)

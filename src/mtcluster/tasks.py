@@ -49,7 +49,7 @@ class TaskData:
 
     def join(self, parts: list[Array]) -> Array:
         """Per-task arrays back in the order of the rows."""
-        out = np.empty((self.n, *parts[0].shape[1:]), dtype=parts[0].dtype)
+        out = np.empty((self.n, *parts[0].shape[1:]), dtype=np.result_type(*parts))
         for rows, part in zip(self.rows, parts, strict=True):
             out[rows] = part
         return out

@@ -16,19 +16,16 @@ COLORS = dict(zip(SHARED, ("#0072B2", "#E69F00", "#009E73"), strict=True))  # sa
 MARKERS = dict(zip(SHARED, "os^", strict=True))
 
 
-def draw(rows: Sequence[Row], folder: Path) -> list[str]:
-    """Write every figure that the rows allow; returns their names."""
+def draw(rows: Sequence[Row], folder: Path) -> None:
+    """Write every figure that the rows allow."""
     import matplotlib
 
     folder.mkdir(exist_ok=True)
-    made = []
     for name, figure in (("subspace", _subspace(rows)), ("within_weight", _within(rows)), ("noise", _noise(rows))):
         if figure is not None:
             figure.savefig(folder / f"{name}.png", dpi=150, bbox_inches="tight")
             with matplotlib.rc_context({"svg.hashsalt": name}):  # the same rows, the same file
                 figure.savefig(folder / f"{name}.svg", bbox_inches="tight", metadata={"Date": None})
-            made.append(name)
-    return made
 
 
 def _axes(n: int, width: float = 3.4, height: float = 3.0, columns: int = 3) -> tuple[Any, list[Any]]:

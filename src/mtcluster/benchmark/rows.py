@@ -89,8 +89,11 @@ class RunFile:
     def rewrite(self, rows: Iterable[Row]) -> None:
         """All rows in a fixed order, in one step: another file is written beside and moved in place."""
         beside = self.path.with_suffix(".tmp")
-        beside.write_text(_lines(sorted(rows), header=True), encoding="utf-8")
-        os.replace(beside, self.path)
+        try:
+            beside.write_text(_lines(sorted(rows), header=True), encoding="utf-8")
+            os.replace(beside, self.path)
+        finally:
+            beside.unlink(missing_ok=True)
 
     @contextmanager
     def appending(self) -> Iterator[Any]:

@@ -111,6 +111,11 @@ def squared_norms(X: Matrix, origin: Array, chunk: int = 4096) -> Array:
     return np.concatenate([np.einsum("ij,ij->i", part, part) for part in moved])
 
 
+def products(block: Block, C: Array) -> Array:
+    """(x − origin)·c for each row x of the block and each row c of C: the one product with X that gives distances."""
+    return block.X @ C.T.astype(block.X.dtype) - (block.origin @ C.T).astype(block.X.dtype)
+
+
 def quadratic(block: Block, settings: Settings, centers: Centers, task: int | None) -> Quadratic:
     """The loss of the rows of a block under the centres of a task; None: under the shared centres alone."""
     lam = settings.within_weight if task is not None else 0.0
@@ -118,7 +123,7 @@ def quadratic(block: Block, settings: Settings, centers: Centers, task: int | No
     shared = M @ W.T - block.origin
     own = centers.Ms[task].astype(np.float64) - block.origin if task is not None else shared
     C = lam * own + (1 - lam) * shared
-    A = block.X @ C.T.astype(block.X.dtype) - (block.origin @ C.T).astype(block.X.dtype)
+    A = products(block, C)
     B = lam * own @ own.T + (1 - lam) * shared @ shared.T
     e = block.sq
     if settings.coupling == "projection":

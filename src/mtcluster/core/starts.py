@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from .model import Array, Block, Quadratic, Settings
+from .model import Array, Block, Quadratic, Settings, products
 from .solver import Result, alternate, first_best, first_state
 from .updates import nearest
 
@@ -115,8 +115,7 @@ def _row(blocks: list[Block], i: int) -> Array:
 
 def _to_points(block: Block, points: Array) -> Quadratic:
     moved = points - block.origin
-    A = block.X @ moved.T.astype(block.X.dtype) - (block.origin @ moved.T).astype(block.X.dtype)
-    return Quadratic(block.sq, A, moved @ moved.T)
+    return Quadratic(block.sq, products(block, moved), moved @ moved.T)
 
 
 def _distances(blocks: list[Block], points: Array) -> Array:
