@@ -12,11 +12,21 @@ MODULES = {
     path: ".".join(path.relative_to(SOURCE).with_suffix("").parts).removesuffix(".__init__")
     for path in SOURCE.rglob("*.py")
 }
-CORE = {"core.model", "core.updates", "core.projection", "core.pacing", "core.solver", "core.starts", "core.readout"}
+CORE = {
+    "core.model",
+    "core.updates",
+    "core.projection",
+    "core.pacing",
+    "core.solver",
+    "core.starts",
+    "core.readout",
+    "core.relations",
+}
 # Each module may import those that stand before it, and itself nothing that comes after.
 ORDER = [
-    "core.model", "core.updates", "core.projection", "core.pacing", "core.solver", "core.readout", "core.starts",
-    "core", "tasks", "tables", "_progress", "restarts", "base", "estimators", "baselines", "metrics", "datasets",
+    "core.model", "core.updates", "core.projection", "core.pacing", "core.solver", "core.readout", "core.relations",
+    "core.starts", "core", "tasks", "tables", "_progress", "restarts", "decisions", "explanation", "base", "estimators",
+    "baselines", "metrics", "datasets", "selection",
     "__init__", "demo", "benchmark", "benchmark.rows", "benchmark.views", "benchmark.methods", "benchmark.runner",
     "benchmark.paper", "benchmark.results", "benchmark.pages", "benchmark.report", "benchmark.figures",
     "benchmark.command", "cli", "__main__",

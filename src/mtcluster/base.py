@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -13,13 +14,19 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from ._progress import CallbackSupportMixin, FitProgress, warn_user
-from .core.model import Array, Centers, Settings, make_block
+from .core.model import Array, Block, Centers, Settings, make_block
 from .core.readout import read_out
+from .core.relations import relatedness, support
 from .core.solver import Schedule
+from .core.starts import unlocked
+from .decisions import Decision, Vote, decide, directional, task_frame
+from .explanation import describe
 from .restarts import Run, best_of, kinds_of_starts
 from .tasks import TaskData, explain, positions, read_tasks, read_weights
 
 MAX_SPAN = 20_000  # order of the dense eigenproblem that the projection coupling may ask for
+WITHIN_WEIGHT = 0.5  # λ1 of tasks that are related, where it is left to the data
+MAX_ITER = 50  # of a stage, where the start is no vote
 NO_COUPLING = 1e-4  # a shared term of a smaller share of the data's energy moves nothing
 
 
@@ -32,13 +39,15 @@ class MultiTaskClusterer(
     """
 
     _pools_tasks: ClassVar[bool] = False  # are the rows of all tasks one data set?
+    _paced: ClassVar[bool] = False  # may rows count differently?
+    _vote: ClassVar[Vote] = Vote()
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_clusters": [Interval(Integral, 1, None, closed="left")],
         "coupling": [StrOptions({"reconstruction", "projection"})],
-        "membership": [StrOptions({"binary", "nonnegative"})],
+        "membership": [StrOptions({"auto", "binary", "nonnegative"})],
         "n_components": [Interval(Integral, 1, None, closed="left"), None],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "max_iter": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
         "init": [StrOptions({"auto", "random", "per-task", "pooled"}), "array-like"],
         "n_init": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
@@ -52,9 +61,9 @@ class MultiTaskClusterer(
         n_clusters: int = 8,
         *,
         coupling: str = "reconstruction",
-        membership: str = "binary",
+        membership: str = "auto",
         n_components: int | None = None,
-        max_iter: int = 50,
+        max_iter: Any = "auto",
         tol: float = 1e-4,
         init: Any = "auto",
         n_init: Any = "auto",
@@ -74,11 +83,19 @@ class MultiTaskClusterer(
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def _within_weight(self) -> float:
+    def _within_weight(self) -> Any:
+        """λ1, or "auto"."""
         return 0.0
 
-    def _schedule(self) -> Schedule:
-        return Schedule(max_iter=self.max_iter, tol=self.tol)
+    def _task_offset(self) -> str:
+        return "none"
+
+    def _schedule(self, voted: bool) -> Schedule:
+        """The pace; a fit that starts from a vote is stopped early, so that it does not drift from it."""
+        return Schedule(max_iter=self._max_iter(voted), tol=self.tol)
+
+    def _max_iter(self, voted: bool) -> int:
+        return (1 if voted else MAX_ITER) if isinstance(self.max_iter, str) else self.max_iter
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any = None, *, tasks: Any = None, sample_weight: Any = None) -> Any:
@@ -106,11 +123,12 @@ class MultiTaskClusterer(
             data, us = data.pooled(), [data.join(us)]
         d = data.Xs[0].shape[1]
         self._check_sizes(data, d)
-        settings = self._settings = self._make_settings(d)
+        random_state = check_random_state(self.random_state)
+        settings = self._make_settings(d)
         blocks = [make_block(X, u, settings.origin((X.T @ u) / u.sum())) for X, u in zip(data.Xs, us, strict=True)]
-        given = None if isinstance(self.init, str) else self._given_start(data)
-        kinds = ["given"] if given else kinds_of_starts(self.init, self.n_init, len(blocks))
-        pace = self._schedule()
+        settings, decision = self._decide(blocks, settings, random_state)
+        given, kinds = self._starts(data, settings, decision)
+        pace = self._schedule(voted=kinds == ["vote"])
         arguments = {"X": X, "y": y, "metadata": {"tasks": tasks, "sample_weight": sample_weight}}
         progress = FitProgress(self, kinds, pace, arguments)
         run = best_of(
@@ -120,18 +138,60 @@ class MultiTaskClusterer(
             kinds,
             given,
             n_clusters=self.n_clusters,
-            random_state=check_random_state(self.random_state),
+            random_state=random_state,
             n_jobs=self.n_jobs,
             progress=progress,
         )
-        self._store(data, run)
+        self._settings, self._evidence, self._started = settings, decision, self._kind_of_start(kinds)
+        self._store(data, run, blocks)
         progress.end()
         self._warn(run)
         return self
 
     def _make_settings(self, d: int) -> Settings:
+        """What is known before the data are looked at."""
         n_components = min(self.n_clusters, d) if self.n_components is None else self.n_components
-        return Settings(self._within_weight(), n_components, self.coupling, self.membership)
+        weight = WITHIN_WEIGHT if self._within_weight() == "auto" else self._within_weight()
+        membership = "binary" if self.membership == "auto" else self.membership
+        return Settings(weight, n_components, self.coupling, membership)
+
+    def _decide(
+        self, blocks: list[Block], settings: Settings, random_state: np.random.RandomState
+    ) -> tuple[Settings, Decision | None]:
+        """Settle what is left open, from the data; a number for within_weight leaves the plain model."""
+        auto, offset = self._within_weight() == "auto", self._task_offset()
+        unit_rows = auto and directional(blocks)
+        if offset == "auto":
+            free = auto and settings.membership == "binary" and settings.coupling == "reconstruction"
+            offset = "mean" if free and not unit_rows and len(blocks) > 1 else "none"
+        offsets, scales = task_frame(blocks, offset)
+        settings = replace(settings, offsets=offsets, scales=scales)
+        self.task_offset_, self._unit_rows = offset, unit_rows
+        if not auto:
+            return settings, None
+        decision = decide(
+            blocks,
+            settings,
+            self._vote,
+            n_clusters=self.n_clusters,
+            paced=self._paced,
+            unit_rows=unit_rows,
+            random_state=random_state,
+            n_jobs=self.n_jobs,
+        )
+        if self.coupling == "reconstruction":  # the paper's subspace is that of all tasks alike
+            settings = replace(settings, within_weight=decision.within_weight)
+        return settings, decision
+
+    def _starts(
+        self, data: TaskData, settings: Settings, decision: Decision | None
+    ) -> tuple[list[Array] | None, list[str]]:
+        """The start if there is one, and the kinds of starts to draw otherwise."""
+        if not isinstance(self.init, str):
+            return self._given_start(data, settings), ["given"]
+        if decision is not None and self.init == "auto":
+            return unlocked(decision.memberships, settings), ["vote"]
+        return None, kinds_of_starts(self.init, self.n_init, len(data.Xs))
 
     def _check_sizes(self, data: TaskData, d: int) -> None:
         """What can only be checked with the data at hand."""
@@ -145,11 +205,18 @@ class MultiTaskClusterer(
         if self.n_components is not None and self.n_components > d:
             raise ValueError(f"n_components={self.n_components} should be at most the number of features of X, {d}.")
         l = self.n_components if self.n_components is not None else d
-        room, of = (d, "feature(s)") if self._within_weight() > 0 or l >= d else (l, "component(s)")
+        room, of = (d, "feature(s)") if self._within_weight() != 0 or l >= d else (l, "component(s)")
         if self.membership == "nonnegative" and room < c:
             warn_user(
                 f"membership='nonnegative' with {room} {of} and {c} clusters: with fewer {of} than clusters a row can "
                 "be fitted in many ways, and clusters mean little. membership='binary' is right here."
+            )
+        if self._task_offset() not in ("auto", "none") and (
+            self.membership == "nonnegative" or self.coupling == "projection"
+        ):
+            raise ValueError(
+                f"task_offset={self._task_offset()!r} needs membership='binary' and coupling='reconstruction', but "
+                f"membership={self.membership!r} and coupling={self.coupling!r}: take task_offset='none' with these."
             )
         if self.coupling == "projection" and min(data.n, d) > MAX_SPAN:
             raise ValueError(
@@ -157,7 +224,7 @@ class MultiTaskClusterer(
                 f"and at most {MAX_SPAN} is allowed; coupling='reconstruction' has no such limit."
             )
 
-    def _given_start(self, data: TaskData) -> list[Array]:
+    def _given_start(self, data: TaskData, settings: Settings) -> list[Array]:
         """The memberships that the user gave as `init`, checked, by task."""
         try:
             P = check_array(self.init, dtype=data.Xs[0].dtype, input_name="init")
@@ -168,14 +235,19 @@ class MultiTaskClusterer(
             raise ValueError(f"init has shape {P.shape}, but memberships of shape {wanted} are needed.")
         if np.any(P < 0) or np.any(P.sum(axis=1) == 0):
             raise ValueError("init must hold non-negative memberships, with at least one positive entry in each row.")
-        if self.membership == "binary":
+        if settings.membership == "binary":
             P = np.eye(self.n_clusters, dtype=P.dtype)[np.argmax(P, axis=1)]
         elif np.any(P == 0):
             warn_user("init holds zeros, which membership='nonnegative' never leaves: add a small number, 0.2 say.")
         return data.split(P)
 
-    def _store(self, data: TaskData, run: Run) -> None:
+    def _store(self, data: TaskData, run: Run, blocks: list[Block]) -> None:
+        m, d = len(blocks), blocks[0].X.shape[1]
         self.tasks_ = data.labels
+        self.membership_ = self._settings.membership
+        self.within_weight_ = np.array([self._settings.share(k) for k in range(m)])
+        self.task_offsets_ = np.zeros((m, d)) if self._settings.offsets is None else self._settings.offsets
+        self.task_scales_ = np.ones(m) if self._settings.scales is None else self._settings.scales
         self.memberships_ = data.join(run.memberships)
         self.losses_ = data.join(run.losses)
         self.labels_ = np.argmax(self.memberships_, axis=1).astype(np.int32)
@@ -188,6 +260,10 @@ class MultiTaskClusterer(
         self.task_centers_ = run.centers.Ms
         self.shared_centers_ = run.centers.M
         self.subspace_ = run.centers.W
+        sizes = np.stack([b.u.astype(np.float64) @ P for b, P in zip(blocks, run.memberships, strict=True)])
+        self.cluster_sizes_ = sizes
+        self.task_relatedness_ = relatedness(run.centers.Ms.astype(np.float64), sizes)
+        self.cluster_support_ = support(run.centers.Ms.astype(np.float64), sizes)
         self.objective_trace_ = run.fit.traces
         self.n_iter_ = sum(len(trace) for trace in run.fit.traces)
         self.converged_ = run.fit.converged
@@ -203,12 +279,20 @@ class MultiTaskClusterer(
                 ConvergenceWarning,
             )
         inside, residual = run.fit.shares or (1.0, 1.0)
-        if min(inside, residual) < NO_COUPLING and self._within_weight() < 1:
+        if min(inside, residual) < NO_COUPLING and self.within_weight_.min() < 1:
             fault = "carries no energy" if inside < NO_COUPLING else "leaves no residual"
             warn_user(
                 f"coupling='projection': the shared subspace {fault} ({inside:.0e} of the data's energy lies in it, "
                 f"{residual:.0e} of that is residual), so it does not couple the tasks. coupling='reconstruction' does."
             )
+
+    def explain(self) -> None:
+        """Print what the fit decided by itself, and on what evidence."""
+        check_is_fitted(self)
+        print("\n".join(describe(self)))
+
+    def _kind_of_start(self, kinds: list[str]) -> str:
+        return kinds[0] if len(set(kinds)) == 1 else " and ".join(dict.fromkeys(kinds))
 
     def _centers(self) -> Centers:
         """The fitted centres as the core takes them."""

@@ -11,6 +11,8 @@ from .base import MultiTaskClusterer
 from .core.pacing import schedule
 from .core.solver import Schedule
 
+WARMUP_ITER = 20  # where the start is no vote
+
 
 class SPMTC(MultiTaskClusterer):
     """Self-paced multi-task clustering: several related data sets, clustered together from easy examples to hard ones.
@@ -124,14 +126,17 @@ class SPMTC(MultiTaskClusterer):
     (3, 4, 10)
     """
 
+    _paced = True
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **MultiTaskClusterer._parameter_constraints,
         "weighting": [StrOptions({"soft", "hard"})],
         "soft_rule": [StrOptions({"quantile", "paper"})],
-        "within_weight": [Interval(Real, 0, 1, closed="both")],
+        "within_weight": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="both")],
+        "task_offset": [StrOptions({"auto", "none", "mean", "scale"})],
         "initial_fraction": [Interval(Real, 0, 1, closed="right")],
         "fraction_step": [Interval(Real, 0, 1, closed="right")],
-        "warmup_iter": [Interval(Integral, 0, None, closed="left")],
+        "warmup_iter": [StrOptions({"auto"}), Interval(Integral, 0, None, closed="left")],
     }
 
     def __init__(
@@ -141,13 +146,14 @@ class SPMTC(MultiTaskClusterer):
         weighting: str = "soft",
         soft_rule: str = "quantile",
         coupling: str = "reconstruction",
-        membership: str = "binary",
-        within_weight: float = 0.5,
+        membership: str = "auto",
+        within_weight: Any = "auto",
+        task_offset: str = "auto",
         n_components: int | None = None,
         initial_fraction: float = 0.5,
         fraction_step: float = 0.1,
-        warmup_iter: int = 20,
-        max_iter: int = 50,
+        warmup_iter: Any = "auto",
+        max_iter: Any = "auto",
         tol: float = 1e-4,
         init: Any = "auto",
         n_init: Any = "auto",
@@ -171,16 +177,21 @@ class SPMTC(MultiTaskClusterer):
         self.weighting = weighting
         self.soft_rule = soft_rule
         self.within_weight = within_weight
+        self.task_offset = task_offset
         self.initial_fraction = initial_fraction
         self.fraction_step = fraction_step
         self.warmup_iter = warmup_iter
 
-    def _within_weight(self) -> float:
+    def _within_weight(self) -> Any:
         return self.within_weight
 
-    def _schedule(self) -> Schedule:
+    def _task_offset(self) -> str:
+        return self.task_offset
+
+    def _schedule(self, voted: bool) -> Schedule:
         fractions = tuple(schedule(self.initial_fraction, self.fraction_step))
-        return Schedule(fractions, self.weighting, self.soft_rule, self.warmup_iter, self.max_iter, self.tol)
+        warmup = (0 if voted else WARMUP_ITER) if isinstance(self.warmup_iter, str) else self.warmup_iter
+        return Schedule(fractions, self.weighting, self.soft_rule, warmup, self._max_iter(voted), self.tol)
 
 
 class LSSMTC(MultiTaskClusterer):
@@ -226,7 +237,8 @@ class LSSMTC(MultiTaskClusterer):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **MultiTaskClusterer._parameter_constraints,
-        "within_weight": [Interval(Real, 0, 1, closed="both")],
+        "within_weight": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="both")],
+        "task_offset": [StrOptions({"auto", "none", "mean", "scale"})],
     }
 
     def __init__(
@@ -234,10 +246,11 @@ class LSSMTC(MultiTaskClusterer):
         n_clusters: int = 8,
         *,
         coupling: str = "reconstruction",
-        membership: str = "binary",
-        within_weight: float = 0.5,
+        membership: str = "auto",
+        within_weight: Any = "auto",
+        task_offset: str = "auto",
         n_components: int | None = None,
-        max_iter: int = 50,
+        max_iter: Any = "auto",
         tol: float = 1e-4,
         init: Any = "auto",
         n_init: Any = "auto",
@@ -259,9 +272,13 @@ class LSSMTC(MultiTaskClusterer):
             verbose=verbose,
         )
         self.within_weight = within_weight
+        self.task_offset = task_offset
 
-    def _within_weight(self) -> float:
+    def _within_weight(self) -> Any:
         return self.within_weight
+
+    def _task_offset(self) -> str:
+        return self.task_offset
 
 
 class ASI(MultiTaskClusterer):

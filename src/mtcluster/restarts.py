@@ -52,7 +52,7 @@ def best_of(
 
     def run(index: int) -> Run:
         rng = np.random.default_rng(seeds[index])
-        Ps = given or starts.start(kinds[index], blocks, n_clusters, settings.membership, rng)
+        Ps = given or starts.start(kinds[index], blocks, n_clusters, settings, rng)
         watch = progress.start(index)
         fit = solve(blocks, settings, pace, Ps, watch)
         watch.end()

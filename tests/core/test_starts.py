@@ -7,8 +7,11 @@ from scipy import sparse
 from sklearn.cluster import KMeans
 
 from mtcluster.core import starts
-from mtcluster.core.model import make_block
+from mtcluster.core.model import Settings, make_block
 from mtcluster.metrics import clustering_accuracy
+
+
+BINARY = Settings(0.5, 3)
 
 
 def block_of(X, u=None):
@@ -34,7 +37,7 @@ def test_rows_of_weight_0_are_never_seeds():
     u = np.ones(11)
     u[5] = 0
     for seed in range(10):
-        [P] = starts.seed([block_of(X, u)], 2, np.random.default_rng(seed))
+        [P] = starts.seed([block_of(X, u)], 2, BINARY, np.random.default_rng(seed))
         assert_array_equal(P[:5].argmax(axis=1), P[0].argmax())
         assert P[0].argmax() != P[-1].argmax()
 
@@ -44,23 +47,23 @@ def test_alignment_finds_the_permutations(blobs):
     reference = rng.normal(size=(5, 8))
     orders = [rng.permutation(5) for _ in range(4)]
     Ms = np.stack([(reference + 0.1 * rng.normal(size=(5, 8)))[order] for order in orders])
-    found = starts.align(Ms, [1.0, 2.0, 3.0, 4.0])
+    found = starts.align(Ms, np.ones((4, 5)))
     aligned = [Ms[k][found[k]] for k in range(4)]
     assert_allclose(aligned, np.broadcast_to(aligned[0], (4, 5, 8)), atol=1.0)
 
 
 def test_alignment_does_not_mind_a_shift_of_a_whole_task():
     rng = np.random.default_rng(0)
-    Ms = rng.normal(size=(3, 4, 5))
+    Ms, sizes = rng.normal(size=(3, 4, 5)), rng.integers(1, 9, size=(3, 4)).astype(float)
     shifted = Ms + 100 * rng.normal(size=(3, 1, 5))
-    for a, b in zip(starts.align(Ms, [1, 2, 3]), starts.align(shifted, [1, 2, 3]), strict=True):
+    for a, b in zip(starts.align(Ms, sizes), starts.align(shifted, sizes), strict=True):
         assert_array_equal(a, b)
 
 
 @pytest.mark.parametrize("kind", starts.KINDS)
 def test_k_means_starts_make_clusters_correspond(blobs, kind):
     blocks = [block_of(blobs.X[blobs.tasks == k]) for k in range(3)]
-    Ps = starts.start(kind, blocks, 4, "binary", np.random.default_rng(0))
+    Ps = starts.start(kind, blocks, 4, BINARY, np.random.default_rng(0))
     y = np.concatenate([blobs.y[blobs.tasks == k] for k in range(3)])
     assert clustering_accuracy(y, np.vstack(Ps).argmax(axis=1)) > 0.8
 
@@ -71,7 +74,7 @@ def test_k_means_starts_make_clusters_correspond(blobs, kind):
 def test_starts_are_memberships_of_the_asked_form(blobs, kind, membership, dtype):
     X = blobs.X.astype(dtype)
     blocks = [make_block(X[:60], np.ones(60, dtype), np.zeros(6)), make_block(X[60:], np.ones(60, dtype), np.zeros(6))]
-    for P in starts.start(kind, blocks, 4, membership, np.random.default_rng(0)):
+    for P in starts.start(kind, blocks, 4, Settings(0.5, 4, membership=membership), np.random.default_rng(0)):
         assert P.dtype == dtype
         assert np.all(P.sum(axis=1) == 1) if membership == "binary" else np.all(P >= dtype(starts.UNLOCK))
 
@@ -79,6 +82,25 @@ def test_starts_are_memberships_of_the_asked_form(blobs, kind, membership, dtype
 def test_starts_of_sparse_rows_are_those_of_dense_rows(counts):
     X, _, _ = counts
     for kind in [*starts.KINDS, "random"]:
-        dense = starts.start(kind, [block_of(X)], 3, "binary", np.random.default_rng(0))
-        thin = starts.start(kind, [block_of(sparse.csr_matrix(X))], 3, "binary", np.random.default_rng(0))
+        dense = starts.start(kind, [block_of(X)], 3, BINARY, np.random.default_rng(0))
+        thin = starts.start(kind, [block_of(sparse.csr_matrix(X))], 3, BINARY, np.random.default_rng(0))
         assert_array_equal(dense[0], thin[0])
+
+
+def test_a_cluster_of_few_rows_does_not_displace_others():
+    """The small cluster of the second task lies on the reference of the first; the large one only near it."""
+    Ms = np.array([[[0.0, 0], [10, 0], [0, 10]], [[9.0, 0], [10.5, 0], [0, 10]]])
+    sizes = np.array([[10.0, 10, 10], [100, 1, 100]])
+    assert starts.align(Ms, sizes)[1][1] == 0
+
+
+@pytest.mark.parametrize("kind", ["pooled", "per-task"])
+def test_starts_see_tasks_where_they_lie(blobs, kind):
+    """A known shift and scale of the tasks changes nothing."""
+    parts = [blobs.X[blobs.tasks == k] for k in range(3)]
+    offsets = np.random.default_rng(0).normal(scale=50, size=(3, 6))
+    plain = starts.start(kind, [block_of(part) for part in parts], 4, BINARY, np.random.default_rng(0))
+    moved = [block_of(part + b) for part, b in zip(parts, offsets, strict=True)]
+    found = starts.start(kind, moved, 4, Settings(0.5, 3, offsets=offsets), np.random.default_rng(0))
+    for a, b in zip(plain, found, strict=True):
+        assert_array_equal(a, b)

@@ -5,7 +5,8 @@ For one task with centres M_k, shared centres M in the subspace W, and membershi
     reconstruction:  L = λ1 ‖x − p M_k‖² + (1 − λ1) ‖x − p M Wᵀ‖²
     projection:      L = λ1 ‖x − p M_k‖² + (1 − λ1) ‖x W − p M‖²
 
-Both are one quadratic of p,  L = e − 2 p·a + p B pᵀ,  and differ in the energy e alone.
+Both are one quadratic of p,  L = e − 2 p·a + p B pᵀ,  and differ in the energy e alone. Where tasks differ by a shift
+b_k and a scale s_k, the shared centres of task k are b_k + s_k M Wᵀ.
 """
 
 from __future__ import annotations
@@ -24,10 +25,42 @@ Matrix = Any  # a dense array or a SciPy CSR matrix: what has `@` and `.T`
 class Settings:
     """What the user chose; it does not change during a fit."""
 
-    within_weight: float  # λ1
+    within_weight: float | Array  # λ1, or (m,) one a task
     n_components: int  # l
     coupling: str = "reconstruction"
     membership: str = "binary"
+    offsets: Array | None = None  # (m, d) b_k: where a task lies, for binary memberships alone
+    scales: Array | None = None  # (m,) s_k: how wide it is
+
+    def share(self, task: int) -> float:
+        """λ1 of a task."""
+        return float(self.within_weight if np.ndim(self.within_weight) == 0 else np.asarray(self.within_weight)[task])
+
+    def in_task(self, Z: Array, task: int | None) -> Array:
+        """Shared centres Z as they lie in a task, b_k + s_k Z; None: where they are."""
+        if task is None or self.offsets is None:
+            return Z
+        scale = 1.0 if self.scales is None else float(self.scales[task])
+        return self.offsets[task] + scale * Z
+
+    def from_task(self, x: Array, task: int) -> Array:
+        """A row of a task in the common frame: the inverse of `in_task`."""
+        if self.offsets is None:
+            return x
+        return (x - self.offsets[task]) / (1.0 if self.scales is None else self.scales[task])
+
+    def pooled(self, S: Array, T: Array) -> tuple[Array, Array]:
+        """The sums S (m, c, c) and T (m, c, d) of all tasks in the common frame, by their shares of the shared term."""
+        if self.offsets is not None:
+            scales = np.ones(len(S)) if self.scales is None else self.scales
+            counts = np.einsum("kii->ki", S)
+            T = scales[:, None, None] * (T - counts[:, :, None] * self.offsets[:, None, :])
+            S = (scales**2)[:, None, None] * S
+        if np.ndim(self.within_weight) == 0:
+            return S.sum(axis=0), T.sum(axis=0)
+        share = 1 - np.asarray(self.within_weight)
+        share = share / share.max() if share.max() > 0 else np.ones_like(share)
+        return np.einsum("k,kij->ij", share, S), np.einsum("k,kij->ij", share, T)
 
     def origin(self, near: Array) -> Array:
         """Where losses are computed from: a point near the data if the model allows it, else 0.
@@ -118,9 +151,9 @@ def products(block: Block, C: Array) -> Array:
 
 def quadratic(block: Block, settings: Settings, centers: Centers, task: int | None) -> Quadratic:
     """The loss of the rows of a block under the centres of a task; None: under the shared centres alone."""
-    lam = settings.within_weight if task is not None else 0.0
+    lam = settings.share(task) if task is not None else 0.0
     M, W = centers.M.astype(np.float64), centers.W.astype(np.float64)
-    shared = M @ W.T - block.origin
+    shared = settings.in_task(M @ W.T, task) - block.origin
     own = centers.Ms[task].astype(np.float64) - block.origin if task is not None else shared
     C = lam * own + (1 - lam) * shared
     A = products(block, C)

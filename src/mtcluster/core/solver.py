@@ -66,14 +66,14 @@ def update_centers(
     settings: Settings, S: Array, T: Array, last: Centers | None, subspace: Callable[..., Array]
 ) -> Centers:
     """W, M and M_k from the sums S (m, c, c) and T (m, c, d) of the tasks; (W, M) is one block, M directly after W."""
-    S_all, T_all = S.sum(axis=0), T.sum(axis=0)
+    S_all, T_all = settings.pooled(S, T)
     H = updates.inverse_root(S_all)
     mean = T_all.sum(axis=0) / max(S_all.sum(), np.finfo(np.float64).tiny)
     Z = updates.centers_of(H, S_all, T_all, mean if last is None else last.Z)
     W = subspace(H, T_all, Z, n_components=settings.n_components)
     M = Z @ W  # eq. 16
     seen = np.einsum("kii->ki", S) > 0
-    fallback = (M @ W.T)[None]
+    fallback = np.stack([settings.in_task(M @ W.T, k) for k in range(len(S))])
     if last is not None:
         fallback = np.where(last.seen[:, :, None], last.Ms, fallback)
         seen = seen | last.seen

@@ -1,0 +1,65 @@
+"""What the fitted centres say about the tasks: which are alike, and which clusters are present where.
+
+Everything is read from the centres M_k and the sizes of the clusters. What is compared is what a cluster adds to the
+spread between the clusters of its task, so that the location of a task does not matter.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .model import Array
+
+
+def contrasts(Ms: Array, sizes: Array) -> Array:
+    """M_kj − mean of task k, (m, c, d), from centres (m, c, d) and sizes (m, c)."""
+    return Ms - np.einsum("kj,kjd->kd", shares(sizes), Ms)[:, None]
+
+
+def shares(sizes: Array) -> Array:
+    """The share of each cluster in its task."""
+    return sizes / np.maximum(sizes.sum(axis=1, keepdims=True), np.finfo(np.float64).tiny)
+
+
+def spread(Ms: Array, sizes: Array) -> Array:
+    """Q_k, (m, c, d) with Σ_j Q_kjᵀ Q_kj the between-cluster scatter of task k."""
+    return np.sqrt(shares(sizes))[:, :, None] * contrasts(Ms, sizes)
+
+
+def relatedness(Ms: Array, sizes: Array) -> Array:
+    """How alike the clusters of two tasks lie, (m, m): the correlation of Q_k and Q_l, 0 where it is negative.
+
+    1: the same clusters of the same sizes, up to a shift and a scale of the whole task. About 0: nothing in common.
+    """
+    Q = spread(Ms, sizes).reshape(len(Ms), -1)
+    products = Q @ Q.T
+    lengths = np.sqrt(np.diag(products))
+    scale = np.outer(lengths, lengths)
+    found = np.clip(products / np.where(scale > 0, scale, 1), 0, 1)
+    np.fill_diagonal(found, 1)
+    return found
+
+
+def support(Ms: Array, sizes: Array) -> Array:
+    """How present each cluster is in each task, (c, m), between 0 and 1.
+
+    The share of the cluster in the task relative to its share in the others (their median, at most 1), times the
+    cosine between its contrast there and in the others. A cluster that is absent from a task keeps few rows there, or
+    takes rows that lie elsewhere.
+    """
+    m, c, _ = Ms.shape
+    if m == 1:
+        return (sizes > 0).astype(np.float64).T
+    C, P = contrasts(Ms, sizes), shares(sizes)
+    found = np.zeros((c, m))
+    for k in range(m):
+        others = np.arange(m) != k
+        weights = sizes[others] / np.maximum(sizes[others].sum(axis=0), np.finfo(np.float64).tiny)
+        elsewhere = np.einsum("kj,kjd->jd", weights, C[others])
+        usual = np.median(P[others], axis=0)
+        ratio = np.where(usual > 0, np.minimum(1, P[k] / np.where(usual > 0, usual, 1)), P[k] > 0)
+        lengths = np.linalg.norm(C[k], axis=1) * np.linalg.norm(elsewhere, axis=1)
+        cosine = np.einsum("jd,jd->j", C[k], elsewhere) / np.where(lengths > 0, lengths, 1)
+        # A cluster at the mean of its task points nowhere: then its size decides.
+        found[:, k] = np.where(sizes[k] > 0, ratio * np.where(lengths > 0, np.clip(cosine, 0, 1), 1), 0)
+    return found
