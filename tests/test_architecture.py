@@ -28,7 +28,8 @@ ORDER = [
     "core.starts", "core", "tasks", "tables", "_progress", "restarts", "decisions", "explanation", "base", "estimators",
     "baselines", "metrics", "datasets", "selection",
     "__init__", "demo", "benchmark", "benchmark.rows", "benchmark.views", "benchmark.methods", "benchmark.runner",
-    "benchmark.paper", "benchmark.results", "benchmark.pages", "benchmark.report", "benchmark.figures",
+    "benchmark.paper", "benchmark.peers", "benchmark.results", "benchmark.pages", "benchmark.report",
+    "benchmark.peer_report", "benchmark.figures",
     "benchmark.command", "cli", "__main__",
 ]  # fmt: skip
 

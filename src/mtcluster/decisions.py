@@ -83,10 +83,17 @@ def task_frame(blocks: list[Block], kind: str) -> tuple[Array | None, Array | No
 
 
 def directional(blocks: list[Block]) -> bool:
-    """Whether all rows but those of zeros have one length, as TF-IDF and other normalised rows do."""
-    lengths = np.sqrt(np.concatenate([np.where(b.u > 0, _energy(b.X), 0) for b in blocks]))
-    lengths = lengths[lengths > 0]
-    return len(lengths) > 0 and bool(np.ptp(lengths) <= UNIT * lengths.mean())
+    """Whether all rows but those of zeros have one length, as TF-IDF and other normalised rows do.
+
+    Lengths are compared with the distances between rows: rows that lie together far from zero are no directions.
+    """
+    energy = np.concatenate([_energy(b.X) for b in blocks])
+    weights = np.concatenate([b.u for b in blocks]).astype(np.float64) * (energy > 0)
+    if not weights.any():
+        return False
+    mean = np.sum([np.asarray(b.X.T @ b.u, dtype=np.float64) for b in blocks], axis=0) / weights.sum()
+    spread = max(float(weights @ energy / weights.sum() - mean @ mean), 0.0)
+    return bool(np.ptp(np.sqrt(energy[weights > 0])) <= UNIT * np.sqrt(spread))
 
 
 def decide(

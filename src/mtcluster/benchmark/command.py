@@ -1,4 +1,4 @@
-"""`mtcluster benchmark paper`: run, resume, report."""
+"""`mtcluster benchmark NAME`: run, resume, report."""
 
 from __future__ import annotations
 
@@ -8,32 +8,85 @@ import os
 import shlex
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
-from . import figures, pages, paper, report, runner, views
-from .rows import COLUMNS, BenchmarkError, Row, RunFile, locked
+from . import figures, pages, paper, peer_report, peers, report, runner, views
+from .rows import COLUMNS, BenchmarkError, Row, RunFile, Spec, locked
 
 NEEDED = ("matplotlib", "pandas", "pyarrow")
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Options of `mtcluster benchmark paper`."""
+@dataclass(frozen=True)
+class Benchmark:
+    """What one benchmark runs and writes."""
+
+    help: str
+    methods: tuple[str, ...]
+    sets: tuple[str, ...]  # run by default
+    known_sets: tuple[str, ...]
+    runs: int  # of each method, with and without --quick
+    quick_runs: int
+    quick_help: str
+    specs: Callable[..., list[Spec]]
+    pages: Any  # the module with tables, findings and summary
+    features: tuple[str, ...] = ()  # to choose from; none: given by the set
+    draw: Callable[[Sequence[Row], Path], Any] | None = None
+
+
+BENCHMARKS = {
+    "paper": Benchmark(
+        "the evaluation of the paper of SPMTC, on its six data sets",
+        methods=paper.METHODS,
+        sets=paper.SETS,
+        known_sets=tuple(views.FILES),
+        runs=20,
+        quick_runs=2,
+        quick_help="2 runs, 3 values of λ1: minutes instead of an hour",
+        specs=paper.specs,
+        pages=report,
+        features=tuple(report.VIEWS),
+        draw=figures.draw,
+    ),
+    "peers": Benchmark(
+        "what one would take instead, on text, other and generated sets, without labels",
+        methods=peers.METHODS,
+        sets=peers.SETS,
+        known_sets=peers.SETS,
+        runs=5,
+        quick_runs=1,
+        quick_help="1 run, no ablations",
+        specs=peers.specs,
+        pages=peer_report,
+    ),
+}
+
+
+def add_arguments(parser: argparse.ArgumentParser, name: str) -> None:
+    """Options of one benchmark."""
+    of = BENCHMARKS[name]
+    parser.set_defaults(benchmark=name, features=list(of.features))
     names = lambda text: [part.strip() for part in text.split(",") if part.strip()]  # noqa: E731
     parser.add_argument("--data", required=True, type=Path, metavar="DIR", help="folder with the task sets (.npz)")
     parser.add_argument("--out", required=True, type=Path, metavar="DIR", help="folder for runs, tables and figures")
-    parser.add_argument("--quick", action="store_true", help="2 runs, 3 values of λ1: minutes instead of an hour")
-    parser.add_argument("--methods", type=names, default=list(paper.METHODS), metavar="A,B", help="default: all nine")
+    parser.add_argument("--quick", action="store_true", help=of.quick_help)
+    parser.add_argument("--methods", type=names, default=list(of.methods), metavar="A,B", help="default: all")
+    extra = [one for one in of.known_sets if one not in of.sets]
+    also = f"; also {', '.join(extra)}" if extra else ""
+    parser.add_argument("--sets", type=names, default=list(of.sets), metavar="A,B", help=f"default: all{also}")
+    if of.features:
+        known = f"{', '.join(of.features)}; default: all"
+        parser.add_argument("--features", type=names, metavar="A,B", help=known)
     parser.add_argument(
-        "--sets", type=names, default=list(paper.SETS), metavar="A,B", help="default: the six; also WebKB6"
-    )
-    parser.add_argument(
-        "--features", type=names, default=list(report.VIEWS), metavar="A,B", help="raw, tfidf; default: both"
-    )
-    parser.add_argument(
-        "--runs", type=int, default=None, metavar="N", help="runs of each method (default 20; with --quick 2)"
+        "--runs",
+        type=int,
+        default=None,
+        metavar="N",
+        help=f"runs of each method (default {of.runs}; with --quick {of.quick_runs})",
     )
     parser.add_argument(
         "--jobs", type=int, default=os.cpu_count() or 1, metavar="N", help="runs side by side (default: cores)"
@@ -64,11 +117,13 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    _check(arguments)
-    runs = arguments.runs or (2 if arguments.quick else 20)
-    specs = paper.specs(
-        sets=arguments.sets, methods=arguments.methods, features=arguments.features, runs=runs, quick=arguments.quick
+    of = BENCHMARKS[arguments.benchmark]
+    _check(arguments, of)
+    runs = arguments.runs or (of.quick_runs if arguments.quick else of.runs)
+    chosen = {"sets": arguments.sets, "methods": arguments.methods} | (
+        {"features": arguments.features} if of.features else {}
     )
+    specs = of.specs(**chosen, runs=runs, quick=arguments.quick)
     with locked(arguments.out):
         file = RunFile(arguments.out)
         if file.path.exists() and not arguments.resume:
@@ -85,15 +140,17 @@ def _run(arguments: argparse.Namespace) -> int:
         rows = file.read()
         file.rewrite(rows)
         asked = [row for row in rows if row.spec() in wanted]
-        write_results(asked, arguments.out, _command())
-    print(pages.plain(report.summary(asked)))
+        write_results(of, asked, arguments.out, _command())
+    print(pages.plain(of.pages.summary(asked)))
     minutes = (time.perf_counter() - began) / 60
     print(f"{len(left)} runs in {minutes:.1f} minutes ({len(specs) - len(left)} were there). Results: {arguments.out}")
     return 0
 
 
-def _check(arguments: argparse.Namespace) -> None:
-    for option, known in (("methods", paper.METHODS), ("sets", tuple(views.FILES)), ("features", tuple(report.VIEWS))):
+def _check(arguments: argparse.Namespace, of: Benchmark) -> None:
+    for option, known in (("methods", of.methods), ("sets", of.known_sets), ("features", of.features)):
+        if not known:
+            continue
         given = getattr(arguments, option)
         unknown = [name for name in given if name not in known]
         if unknown or not given:
@@ -107,12 +164,13 @@ def _check(arguments: argparse.Namespace) -> None:
         raise BenchmarkError(f"{', '.join(missing)} is needed: pip install 'mtcluster[benchmark]'.")
 
 
-def write_results(rows: list[Row], folder: Path, command: str) -> None:
+def write_results(of: Benchmark, rows: list[Row], folder: Path, command: str) -> None:
     """Tables, findings, figures and the rows as Parquet."""
     import pandas as pd
 
-    figures.draw(rows, folder / "figures")
-    for name, parts in (("tables", report.tables(rows, command)), ("findings", report.findings(rows, command))):
+    if of.draw is not None:
+        of.draw(rows, folder / "figures")
+    for name, parts in (("tables", of.pages.tables(rows, command)), ("findings", of.pages.findings(rows, command))):
         for form in ("md", "tex", "html") if name == "tables" else ("md",):
             (folder / f"{name}.{form}").write_text(pages.write(parts, form, "mtcluster benchmark"), encoding="utf-8")
     frame = pd.DataFrame({column: [getattr(row, column) for row in rows] for column in COLUMNS})

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from sklearn.cluster import KMeans
+from sklearn.decomposition import NMF
 from sklearn.manifold import spectral_embedding
 from sklearn.metrics.pairwise import cosine_similarity
+from sklearn.mixture import GaussianMixture
 
 from .. import ASI, LSSMTC, SPMTC, PerTask, Pooled
 from . import views
@@ -16,10 +21,27 @@ from .rows import Spec
 
 PACED = ("SPMTC-h", "SPMTC-s")
 SHARED = ("LSSMTC", *PACED)  # what has λ1 and l
+PEERS = ("KM", "GMM", "NMF", "SC", "All KM", "All GMM", "All NMF", "All SC")
 METHODS = ("KM", "SC", "ASI", "All KM", "All SC", "All ASI", *SHARED)
 # The paper names no tolerance, only that inner loops end after 50 iterations at the latest. The study "tolerance" tries
 # others.
 PAPER_TOL = {"LSSMTC": 1e-4, "SPMTC-h": 1e-5, "SPMTC-s": 1e-5}
+
+
+# What the defaults of SPMTC decide, each taken away: changed parameters, changed vote.
+ABLATIONS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "no vote": ({"within_weight": 0.5}, {}),
+    "no smoothing": ({}, {"smoothings": ((5, 0),) * 5}),
+    "one λ1": ({}, {"shares": (0.5,)}),
+    "no task left alone": ({}, {"chance": -1.0}),
+    "all rows count alike": ({}, {"prominence": False}),
+    "clusters not matched": ({}, {"renumber": False}),
+    "no task offset": ({"task_offset": "none"}, {}),
+    "always a task offset": ({"task_offset": "mean"}, {}),
+    "offset and scale": ({"task_offset": "scale"}, {}),
+    "long inner loops": ({"max_iter": 50}, {}),
+    "non-negative": ({"membership": "nonnegative"}, {}),
+}
 
 
 def run_method(spec: Spec, folder: str, view: views.View) -> tuple[Any, Any, int]:
@@ -27,6 +49,9 @@ def run_method(spec: Spec, folder: str, view: views.View) -> tuple[Any, Any, int
     c = view.n_classes
     if spec.method in ("SC", "All SC"):
         return _spectral(spec, folder, view), None, -1
+    if spec.method in ("NMF", "All NMF", "GMM", "All GMM"):
+        label = _factorise if "NMF" in spec.method else _mix
+        return _by_groups(view, label, c, spec.run, pooled=spec.method.startswith("All")), None, -1
     model = _model(spec, c)
     model.fit(view.X, tasks=view.tasks)
     scores = model.score_samples(view.X, tasks=view.tasks) if view.strange.any() else None
@@ -51,6 +76,10 @@ def _model(spec: Spec, c: int) -> Any:
         options["within_weight"] = spec.within_weight
     if spec.method == "LSSMTC":
         return LSSMTC(c, **options)
+    if spec.method in ABLATIONS:
+        changed, vote = ABLATIONS[spec.method]
+        ablated = type("SPMTC", (SPMTC,), {"_vote": replace(SPMTC._vote, **vote)})
+        return ablated(c, random_state=seed, **changed)
     weighting = "hard" if spec.method == "SPMTC-h" else "soft"
     rule = "paper" if spec.protocol == "paper" else "quantile"
     pace: dict[str, Any] = {"initial_fraction": spec.initial_fraction, "fraction_step": spec.fraction_step}
@@ -72,6 +101,30 @@ def _spectral(spec: Spec, folder: str, view: views.View) -> Any:
 def _embedding(folder: str, data_set: str, features: str, task: int) -> Any:
     view = views.view(folder, data_set, features)
     X = view.X[view.tasks == task] if task else view.X
-    affinity = cosine_similarity(X)
+    affinity = np.maximum(cosine_similarity(X), 0)
     np.fill_diagonal(affinity, 1)  # an all-zero row is alike to itself
     return spectral_embedding(affinity, n_components=view.n_classes, drop_first=False, random_state=0)
+
+
+def _by_groups(view: views.View, label: Callable[[Any, int, int], Any], c: int, seed: int, *, pooled: bool) -> Any:
+    """Labels of a function of the rows, of each task or of all tasks together."""
+    if pooled:
+        return label(view.X, c, seed)
+    labels = np.empty(len(view.y), dtype=int)
+    for task in np.unique(view.tasks):
+        labels[view.tasks == task] = label(view.X[view.tasks == task], c, seed)
+    return labels
+
+
+def _mix(X: Any, c: int, seed: int) -> Any:
+    X = X.toarray() if sparse.issparse(X) else X
+    return GaussianMixture(c, covariance_type="diag", n_init=3, random_state=seed).fit_predict(X)
+
+
+def _factorise(X: Any, c: int, seed: int) -> Any:
+    """The largest component of a row; features that have negative values go in as two, above and below zero."""
+    if (X.data if sparse.issparse(X) else X).min(initial=0) < 0:
+        X = np.hstack([np.maximum(X, 0), np.maximum(-X, 0)])
+    init = "nndsvdar" if c <= min(X.shape) else "random"
+    model = NMF(c, init=init, random_state=seed, max_iter=400, tol=1e-4)
+    return model.fit_transform(X).argmax(axis=1)

@@ -1,4 +1,8 @@
-"""What a run computes on: a task set in one feature view, with outliers put in where asked."""
+"""What a run computes on: a task set in one feature view, with outliers put in where asked.
+
+Views: "raw" counts; "tfidf", sublinear over the pooled tasks with unit rows; "svd", that on its 50 leading singular
+vectors with unit rows again; "plain", what suits sets that are not text.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +13,11 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
+from sklearn.decomposition import TruncatedSVD
 from sklearn.feature_extraction.text import TfidfTransformer
+from sklearn.preprocessing import normalize, scale
 
-from ..datasets import load_task_set
+from ..datasets import TaskSet, load_digits_tasks, load_task_set, make_multitask_blobs
 from .rows import BenchmarkError
 
 FILES = {
@@ -23,6 +29,21 @@ FILES = {
     "WebKB": "webkb",
     "WebKB6": "webkb6",
 }
+OTHER_FILES = {
+    "MNIST-USPS": "mnist_usps",
+    "Vowels": "vowels_hillenbrand95",
+    "Heart": "heart_disease",
+    "PBMC": "pbmc_three_technologies",
+}
+# Two tasks of different topics; words hashed to one vocabulary.
+UNRELATED = {
+    "COMP+ORGS": (("COMPvsSCI", 1), ("ORGSvsPEOPLE", 1)),
+    "REC+PLACES": (("RECvsTALK", 1), ("ORGSvsPLACES", 2)),
+    "SCI+PEOPLE": (("COMPvsSCI", 2), ("PEOPLEvsPLACES", 1)),
+}
+HASHED = 2000
+BLOBS = {"n_samples": 150, "n_tasks": 4, "n_clusters": 5, "separation": 4.0, "random_state": 0}
+GENERATED = ("digits", "digits, slanted", "blobs", "blobs, moved", "blobs, shifted", "blobs, few rows")
 # The sets that outliers of a set come from: all others, or one that shares no topic with it.
 SOURCES = ("COMPvsSCI", "RECvsTALK", "ORGSvsPEOPLE", "ORGSvsPLACES", "PEOPLEvsPLACES", "WebKB")
 OUTLIERS = ("foreign", "shuffled", "one foreign collection")
@@ -46,25 +67,79 @@ class View:
 @lru_cache(maxsize=8)
 def counts(folder: str, data_set: str) -> View:
     """Raw term counts of a set; tasks are numbered from 1."""
-    name = FILES[data_set]
+    found = _numbered(_load(folder, data_set, FILES[data_set]))
+    return View(sparse.csr_matrix(found.X), found.y, found.tasks, found.strange)
+
+
+def _load(folder: str, data_set: str, name: str) -> TaskSet:
     try:
-        loaded = load_task_set(name, folder)
+        return load_task_set(name, folder)
     except (OSError, ValueError) as error:
         raise BenchmarkError(f"the data set {data_set} is needed as {name}.npz: {error}") from error
-    names = list(dict.fromkeys(loaded.tasks.tolist()))
-    tasks = np.array([names.index(task) + 1 for task in loaded.tasks.tolist()])
-    return View(sparse.csr_matrix(loaded.X), loaded.y, tasks, np.zeros(len(loaded.y), dtype=bool))
+
+
+def _numbered(loaded: TaskSet) -> View:
+    """Tasks by number, from 1, in the order in which they appear."""
+    names = {name: i for i, name in enumerate(dict.fromkeys(loaded.tasks.tolist()), start=1)}
+    tasks = np.array([names[task] for task in loaded.tasks.tolist()])
+    return View(loaded.X, loaded.y, tasks, np.zeros(len(loaded.y), dtype=bool))
 
 
 @lru_cache(maxsize=8)
 def view(folder: str, data_set: str, features: str, outliers: str = "none", noise: float = 0.0, seed: int = 0) -> View:
-    """A set in one view: raw counts, or sublinear TF-IDF over the pooled tasks with unit rows."""
-    plain = counts(folder, data_set)
+    """A set in one view."""
+    if features == "plain":
+        return _plain(folder, data_set)
+    plain = _unrelated(folder, data_set) if data_set in UNRELATED else counts(folder, data_set)
     if noise:
         plain = with_outliers(folder, data_set, outliers, noise, seed)
     if features == "raw":
         return plain
-    return View(TfidfTransformer(sublinear_tf=True).fit_transform(plain.X), plain.y, plain.tasks, plain.strange)
+    X = TfidfTransformer(sublinear_tf=True).fit_transform(plain.X)
+    if features == "svd":
+        X = normalize(TruncatedSVD(min(50, min(X.shape) - 1), random_state=0).fit_transform(X))
+    return View(X, plain.y, plain.tasks, plain.strange)
+
+
+def _plain(folder: str, data_set: str) -> View:
+    """Sets that are not text: formants in logs; formants and clinical values standardised in each task."""
+    if data_set in GENERATED:
+        return _numbered(_generated(data_set))
+    loaded = _numbered(_load(folder, data_set, OTHER_FILES[data_set]))
+    X = np.log(loaded.X) if data_set == "Vowels" else loaded.X
+    if data_set in ("Vowels", "Heart"):
+        X = X.astype(np.float64)
+        for task in np.unique(loaded.tasks):
+            X[loaded.tasks == task] = scale(X[loaded.tasks == task])
+    return View(X, loaded.y, loaded.tasks, loaded.strange)
+
+
+def _generated(data_set: str) -> TaskSet:
+    if data_set.startswith("digits"):
+        return load_digits_tasks(0.35 if "slanted" in data_set else 0.15)
+    more: dict[str, Any] = {
+        "blobs, shifted": {"task_shift": 3.0},
+        "blobs, few rows": {"n_samples": 40, "n_tasks": 6, "n_clusters": 6, "task_shift": 0.5, "balance": 0.8},
+    }
+    blobs = make_multitask_blobs(**(BLOBS | more.get(data_set, {})))
+    if data_set == "blobs, moved":
+        offsets = np.random.default_rng(0).normal(scale=3, size=(4, blobs.X.shape[1]))
+        return TaskSet(blobs.X + offsets[blobs.tasks], blobs.y, blobs.tasks)
+    return blobs
+
+
+def _unrelated(folder: str, data_set: str) -> View:
+    parts = []
+    rng = np.random.default_rng(0)
+    for number, (source, task) in enumerate(UNRELATED[data_set], start=1):
+        own = counts(folder, source)
+        entries = own.X[own.tasks == task].tocoo()
+        words = rng.integers(HASHED, size=entries.shape[1])[entries.col]
+        X = sparse.csr_matrix((entries.data, (entries.row, words)), shape=(entries.shape[0], HASHED))
+        parts.append((X, own.y[own.tasks == task], np.full(X.shape[0], number)))
+    Xs, ys, tasks = zip(*parts, strict=True)
+    y = np.concatenate(ys)
+    return View(sparse.vstack(Xs, format="csr"), y, np.concatenate(tasks), np.zeros(len(y), dtype=bool))
 
 
 def with_outliers(folder: str, data_set: str, outliers: str, noise: float, seed: int) -> View:
@@ -108,5 +183,9 @@ def check_folder(folder: Path, data_sets: list[str], noise: bool) -> None:
     """Read every file that will be needed, before anything is computed."""
     if not folder.is_dir():
         raise BenchmarkError(f"--data {folder} is not a folder.")
-    for data_set in dict.fromkeys([*data_sets, *(SOURCES if noise else ())]):
-        counts(str(folder), data_set)
+    sources = [source for name in data_sets for source, _ in UNRELATED.get(name, ())]
+    for data_set in dict.fromkeys([*data_sets, *sources, *(SOURCES if noise else ())]):
+        if data_set in FILES:
+            counts(str(folder), data_set)
+        elif data_set in OTHER_FILES:
+            _load(str(folder), data_set, OTHER_FILES[data_set])
