@@ -25,7 +25,7 @@ from .restarts import Run, best_of, kinds_of_starts
 from .tasks import TaskData, explain, positions, read_tasks, read_weights
 
 MAX_SPAN = 20_000  # order of the dense eigenproblem that the projection coupling may ask for
-WITHIN_WEIGHT = 0.5  # λ1 of tasks that are related, where it is left to the data
+WITHIN_WEIGHT = 0.7  # λ1 of tasks that are related, where it is left to the data
 MAX_ITER = 50  # of a stage, where the start is no vote
 NO_COUPLING = 1e-4  # a shared term of a smaller share of the data's energy moves nothing
 

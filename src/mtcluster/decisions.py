@@ -2,8 +2,8 @@
 
 No single fit without labels is good everywhere, so none is chosen. Many cheap fits that differ in what cannot be known
 (how much tasks share, how much rows follow their neighbours, the start) vote on every row, on a sample of the rows in
-few dimensions. The vote is the start of the one fit that the user gets. A task whose own best clustering has nothing
-to do with the vote is left alone.
+few dimensions. The vote is the start of the one fit that the user gets. A task is left alone if its own best
+clustering has nothing to do with the vote, or if its clusters lie in other directions than those of all other tasks.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from sklearn.neighbors import kneighbors_graph
 from .core import starts
 from .core.model import Array, Block, Matrix, Settings, make_block
 from .core.readout import read_out
+from .core.relations import relatedness
 from .core.solver import Schedule, first_best, first_state, solve
 
 UNIT = 1e-3  # rows whose lengths differ by no more than this share are directions
@@ -39,6 +40,7 @@ class Vote:
     starts: int = 2  # of each kind; the lowest sum of losses votes
     own_starts: int = 4  # of a task's own k-means, each the best of several seedings
     chance: float = 0.2  # agreement (adjusted Rand index) below which two clusterings have nothing in common
+    kinship: float = 0.4  # relatedness to all others below which a task has nothing in common with them
     prominence: bool = True  # may rows count less of which the leading directions show little?
     renumber: bool = True  # are clusters matched across tasks after the vote?
 
@@ -50,6 +52,7 @@ class Decision:
     memberships: list[Array]  # (n_k, c) 0/1: the start
     within_weight: Array  # (m,) λ1 of each task
     agreement: Array  # (m,) of a task's own best clustering with the vote, 1 if there is one task alone
+    kinship: Array  # (m,) relatedness of a task to the one most like it, by the vote
     unanimity: float  # share of the votes that the winning cluster of a row gets, mean over rows
     n_votes: int
     n_rows: int  # rows that were looked at
@@ -122,17 +125,22 @@ def decide(
     done: list[Any] = Parallel(n_jobs=n_jobs, require="sharedmem")(delayed(call)(*given) for call, given in fits + own)
     votes, owns = [labels for found in done[: len(fits)] for labels in found], done[len(fits) :]
     shares = vote(votes, n_clusters)
-    labels, agreement = [share.argmax(axis=1) for share in shares], np.ones(len(blocks))
-    if len(blocks) > 1:
+    labels, m = [share.argmax(axis=1) for share in shares], len(blocks)
+    agreement, kinship, alone = np.ones(m), np.ones(m), np.zeros(m, dtype=bool)
+    if m > 1:
         agreement = np.array([adjusted_rand_score(a, b) for a, b in zip(owns, labels, strict=True)])
-        left_alone = zip(owns, labels, agreement < how.chance, strict=True)
-        labels = [own_labels if alone else voted for own_labels, voted, alone in left_alone]
         labels = _corresponding(look, labels, n_clusters) if how.renumber else labels
-    weights = np.where(agreement < how.chance, 1.0, settings.within_weight)
+        kinship = (relatedness(*_centers(look, labels, n_clusters)) - np.eye(m)).max(axis=1)
+        alone = (agreement < how.chance) | (kinship < how.kinship)
+    if alone.any():
+        labels = [a if left else b for a, b, left in zip(owns, labels, alone, strict=True)]
+        labels = _corresponding(look, labels, n_clusters) if how.renumber else labels
+    weights = np.where(alone, 1.0, settings.within_weight)
     return Decision(
         memberships=_for_all_rows(blocks, sample, labels, n_clusters, _binary(settings, weights)),
         within_weight=weights,
         agreement=agreement,
+        kinship=kinship,
         unanimity=float(np.concatenate([share.max(axis=1) for share in shares]).mean()),
         n_votes=len(votes),
         n_rows=sum(map(len, look.Ys)),
@@ -244,11 +252,16 @@ def _read(blocks: list[Block], settings: Settings, centers: Any) -> tuple[list[A
 
 def _corresponding(look: Look, labels: list[Array], n_clusters: int) -> list[Array]:
     """The labels of each task renumbered so that clusters correspond: the vote may mean different things in tasks."""
+    orders = starts.align(*_centers(look, labels, n_clusters))
+    return [np.argsort(order)[l] for order, l in zip(orders, labels, strict=True)]
+
+
+def _centers(look: Look, labels: list[Array], n_clusters: int) -> tuple[Array, Array]:
+    """Centres (m, c, d) and sizes (m, c) of the clusters of each task."""
     Ps = [np.eye(n_clusters)[l] for l in labels]
     sizes = np.stack([u @ P for u, P in zip(look.us, Ps, strict=True)])
     sums = np.stack([P.T @ (u[:, None] * Y) for P, u, Y in zip(Ps, look.us, look.Ys, strict=True)])
-    orders = starts.align(sums / np.where(sizes > 0, sizes, 1)[:, :, None], sizes)
-    return [np.argsort(order)[l] for order, l in zip(orders, labels, strict=True)]
+    return sums / np.where(sizes > 0, sizes, 1)[:, :, None], sizes
 
 
 def _for_all_rows(

@@ -38,11 +38,20 @@ class SPMTC(MultiTaskClusterer):
     coupling : {"reconstruction", "projection"}, default="reconstruction"
         The shared term: ‖x − p M Wᵀ‖², or the paper's ‖x W − p M‖². The latter can be made 0 by a subspace in which
         the data do not vary, which a warning then says.
-    membership : {"binary", "nonnegative"}, default="binary"
+    membership : {"auto", "binary", "nonnegative"}, default="auto"
         One cluster a row, or non-negative mixtures of centres (semi-NMF), for data with a meaningful zero such as
-        counts.
-    within_weight : float in [0, 1], default=0.5
+        counts. "auto" is binary: no set was found on which mixtures gave better clusters from the same start.
+    within_weight : "auto" or float in [0, 1], default="auto"
         λ1, the share of the term within each task. 1: tasks are clustered apart; 0: all follow the shared centres.
+        "auto": many quick fits that differ in λ1, in the start and in how much rows follow their neighbours vote on
+        the cluster of each row, the fit starts from their vote with λ1 = 0.7, and a task is left alone (λ1 = 1) whose own best clustering has
+        nothing in common with the vote, or whose clusters lie in other directions than those of all other tasks. A
+        number: the plain model, fitted from `init`, with
+        binary memberships and no task offset unless these are set.
+    task_offset : {"auto", "none", "mean", "scale"}, default="auto"
+        What the shared term makes of tasks that lie apart. "mean": the mean of each task is taken out of it; "scale":
+        its spread too. "auto": "mean", but "none" where all rows have the same length, as TF-IDF rows do, and where
+        `within_weight` is a number. Needs binary memberships and the reconstruction coupling.
     n_components : int, default=None
         Dimension l of the shared subspace, at most the number of features. None: the smaller of n_clusters and that
         number, where the subspace restricts nothing under the reconstruction coupling.
@@ -50,24 +59,26 @@ class SPMTC(MultiTaskClusterer):
         The fraction of each task's examples in the first stage.
     fraction_step : float in (0, 1], default=0.1
         What each further stage adds to it. The last stage has all examples.
-    warmup_iter : int, default=20
-        Iterations with all examples before the first stage, from which the first losses come.
-    max_iter : int, default=50
+    warmup_iter : "auto" or int, default="auto"
+        Iterations with all examples before the first stage, from which the first losses come. "auto": 20, or none
+        after a vote.
+    max_iter : "auto" or int, default="auto"
         Largest number of iterations of a stage. Reaching it is no fault and raises no warning (`converged_` tells):
-        with non-negative memberships long inner loops lower the objective and can blur the clusters.
+        long inner loops lower the objective and can blur the clusters. "auto": 50, or 1 after a vote.
     tol : float, default=1e-4
         A stage ends when an iteration lowers its objective by no more than this share.
     init : {"auto", "random", "per-task", "pooled"} or array of shape (n, c), default="auto"
         Starting memberships. "per-task": k-means of each task, with centres matched across tasks. "pooled": k-means
-        of all rows. "auto" tries both and keeps the lower sum of losses. "random": random memberships. An array: the
-        memberships themselves.
+        of all rows. "auto": the vote that `within_weight="auto"` takes; where that is a number, both kinds are tried
+        and the lower sum of losses is kept. "random": random memberships. An array: the memberships themselves.
     n_init : "auto" or int, default="auto"
         Number of starts of each kind; the lowest sum of losses wins. "auto": 3 of each kind that begins with k-means,
-        1 random start.
+        1 random start. A vote is one start.
     random_state : int, RandomState or None, default=None
         An int makes the fit repeatable.
     n_jobs : int, default=None
-        Number of starts that run at the same time, in threads. It does not change the result.
+        Number of starts, or of groups of fits that vote, that run at the same time, in threads. It does not change the
+        result.
     verbose : int, default=0
         1 prints a line a stage.
 
@@ -95,6 +106,19 @@ class SPMTC(MultiTaskClusterer):
         Centres M in the shared subspace; `shared_centers_ @ subspace_.T` are they in feature space.
     subspace_ : array of shape (d, l)
         Orthonormal basis W of the shared subspace.
+    within_weight_ : array of shape (m,)
+        λ1 of each task; 1 for a task that was left alone.
+    membership_, task_offset_ : str
+        What was chosen for the parameters of these names.
+    task_offsets_, task_scales_ : arrays of shape (m, d) and (m,)
+        Where each task lies and how wide it is: its shared centres are `task_offsets_[k] + task_scales_[k] *
+        (shared_centers_ @ subspace_.T)`. 0 and 1 where nothing is taken out.
+    task_relatedness_ : array of shape (m, m)
+        How alike the clusters of two tasks lie, from 0 to 1.
+    cluster_support_ : array of shape (c, m)
+        How present each cluster is in each task, from 0 (absent) to 1.
+    cluster_sizes_ : array of shape (m, c)
+        Rows of each cluster in each task, by weight.
     objective_trace_ : list of arrays
         Σ v L after each iteration: of the warm-up, if there is one, then of each stage.
     n_iter_ : int
@@ -124,6 +148,9 @@ class SPMTC(MultiTaskClusterer):
     >>> model = SPMTC(n_clusters=4, random_state=0).fit(X, tasks=tasks)
     >>> model.task_centers_.shape
     (3, 4, 10)
+    >>> model.explain()  # doctest: +ELLIPSIS
+    SPMTC: 4 clusters in 3 tasks, 300 rows.
+    Start: a vote of 20 quick fits...
     """
 
     _paced = True
@@ -203,14 +230,14 @@ class LSSMTC(MultiTaskClusterer):
     ----------
     n_clusters : int, default=8
         Number of clusters c, the same in every task.
-    coupling, membership, within_weight, n_components, tol, init, n_init, random_state, n_jobs, verbose
-        As in `SPMTC`.
-    max_iter : int, default=50
-        Largest number of iterations.
+    coupling, membership, within_weight, task_offset, n_components, max_iter, tol, init, n_init, random_state, n_jobs, \
+verbose
+        As in `SPMTC`. In the vote, too, every example counts the same.
 
     Attributes
     ----------
-    labels_, memberships_, losses_, tasks_, task_centers_, shared_centers_, subspace_, n_iter_, converged_
+    labels_, memberships_, losses_, tasks_, task_centers_, shared_centers_, subspace_, within_weight_, membership_, \
+task_offset_, task_offsets_, task_scales_, task_relatedness_, cluster_support_, cluster_sizes_, n_iter_, converged_
         As in `SPMTC`.
     objective_trace_ : list of one array
         The objective after each iteration.

@@ -12,9 +12,8 @@ ALIKE = 0.5  # relatedness from which on two tasks count as alike
 
 def describe(model: Any) -> list[str]:
     """One sentence or two for each decision, with its evidence."""
-    lines = [
-        f"{type(model).__name__}: {model.n_clusters} clusters in {len(model.tasks_)} task(s), {_rows(model)} rows."
-    ]
+    m = len(model.tasks_)
+    lines = [f"{type(model).__name__}: {model.n_clusters} clusters in {m} {_plural('task', m)}, {_rows(model)} rows."]
     lines += [_start(model), *_sharing(model), _offset(model), _membership(model)]
     lines += _iterations(model)
     if len(model.tasks_) > 1:
@@ -51,20 +50,23 @@ def _sharing(model: Any) -> list[str]:
         return [f"Sharing: within_weight={weights[0]:g}, as set."]
     if len(weights) == 1:
         return ["Sharing: there is one task, so nothing is shared."]
-    pairs = list(zip(model.tasks_.tolist(), evidence.agreement, weights, strict=True))
-    alone = [f"{task!r} ({agreement:.2f})" for task, agreement, weight in pairs if weight == 1]
-    together = [f"{task!r} ({agreement:.2f})" for task, agreement, weight in pairs if weight < 1]
+    found = list(zip(model.tasks_.tolist(), evidence.agreement, evidence.kinship, weights, strict=True))
+    evidence_of = "{!r} ({:.2f}, {:.2f})".format
+    together = [evidence_of(*rest) for *rest, weight in found if weight < 1]
+    alone = [evidence_of(*rest) for *rest, weight in found if weight == 1]
     lines = []
     if together:
-        lines.append(
-            f"Sharing: within_weight={weights.min():g} for {_list(together)}. In brackets: how much the task's own "
-            "best clustering agrees with the common one (adjusted Rand index: 1 the same, 0 chance)."
-        )
+        lines.append(f"Sharing: within_weight={weights.min():g} for {_list(together)}.")
     if alone:
         lines.append(
-            f"Left alone: {_list(alone)}. The task's own best clustering has nothing in common with what the tasks "
-            "share, so it was clustered by itself; its clusters carry the numbers that fit best."
+            f"Left alone: {_list(alone)}. What the tasks share says nothing about such a task, so it was clustered by "
+            "itself; its clusters carry the numbers that fit best."
         )
+    lines.append(
+        "  (In brackets: how much the task's own best clustering agrees with the common one, adjusted Rand index; how "
+        f"alike its clusters lie to those of the task most like it. Left alone below {model._vote.chance:g} or "
+        f"{model._vote.kinship:g}; 1 is the most.)"
+    )
     return lines
 
 

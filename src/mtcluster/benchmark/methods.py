@@ -33,7 +33,7 @@ ABLATIONS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "no vote": ({"within_weight": 0.5}, {}),
     "no smoothing": ({}, {"smoothings": ((5, 0),) * 5}),
     "one λ1": ({}, {"shares": (0.5,)}),
-    "no task left alone": ({}, {"chance": -1.0}),
+    "no task left alone": ({}, {"chance": -1.0, "kinship": -1.0}),
     "all rows count alike": ({}, {"prominence": False}),
     "clusters not matched": ({}, {"renumber": False}),
     "no task offset": ({"task_offset": "none"}, {}),

@@ -1,0 +1,74 @@
+"""Which tasks are alike, and which clusters are present where."""
+
+import numpy as np
+from numpy.testing import assert_allclose, assert_array_equal
+
+from mtcluster import SPMTC
+from mtcluster.core.relations import relatedness, spread, support
+from mtcluster.datasets import load_digits_tasks, make_multitask_blobs
+
+RNG = np.random.default_rng(0)
+
+
+def test_spread_is_the_root_of_the_between_cluster_scatter():
+    y = RNG.integers(3, size=50)
+    X = RNG.normal(size=(50, 4)) + np.eye(4)[y]
+    sizes = np.bincount(y, minlength=3).astype(float)
+    Ms = np.stack([X[y == j].mean(axis=0) for j in range(3)])
+    between = sum(n * np.outer(M - X.mean(axis=0), M - X.mean(axis=0)) for n, M in zip(sizes, Ms, strict=True)) / 50
+    Q = spread(Ms[None], sizes[None])[0]
+    assert_allclose(Q.T @ Q, between, atol=1e-12)
+
+
+def test_relatedness_does_not_mind_shift_scale_and_relabelling():
+    Ms, sizes = RNG.normal(size=(3, 4, 5)), RNG.integers(1, 20, size=(3, 4)).astype(float)
+    R = relatedness(Ms, sizes)
+    assert_array_equal(np.diag(R), 1)
+    assert_allclose(R, R.T)
+    assert np.all((R >= 0) & (R <= 1))
+    moved = np.array([1.0, 3.0, 0.5])[:, None, None] * Ms + 10 * RNG.normal(size=(3, 1, 5))
+    assert_allclose(relatedness(moved, sizes), R, atol=1e-9)
+    order = RNG.permutation(4)
+    assert_allclose(relatedness(Ms[:, order], sizes[:, order]), R)
+    twins = relatedness(np.stack([Ms[0], 2 * Ms[0] + 7]), sizes[[0, 0]])
+    assert_allclose(twins, 1)
+
+
+def test_tasks_without_any_spread_are_unrelated_to_others():
+    Ms = np.stack([np.zeros((3, 4)), RNG.normal(size=(3, 4))])
+    assert_array_equal(relatedness(Ms, np.ones((2, 3))), np.eye(2))
+
+
+def test_support_of_an_empty_cluster_is_0_and_of_one_task_1():
+    Ms, sizes = RNG.normal(size=(3, 4, 5)), np.full((3, 4), 10.0)
+    sizes[1, 2] = 0
+    S = support(Ms, sizes)
+    assert S.shape == (4, 3)
+    assert S[2, 1] == 0
+    assert np.all((S >= 0) & (S <= 1))
+    assert_array_equal(support(Ms[:1], np.ones((1, 4))), 1)
+    assert_allclose(support(np.stack([Ms[0]] * 3), np.full((3, 4), 10.0)), 1)
+
+
+def test_an_unrelated_task_stands_out():
+    for seed in range(3):
+        data = make_multitask_blobs(n_tasks=4, n_clusters=4, random_state=seed)
+        strange = make_multitask_blobs(200, n_tasks=1, n_clusters=4, random_state=100 + seed)
+        X, rows = data.X.copy(), data.tasks == 3
+        X[rows] = strange.X[: rows.sum()]
+        R = SPMTC(4, random_state=0).fit(X, tasks=data.tasks).task_relatedness_
+        assert R[3, :3].max() < 0.6 < 0.8 < R[:3, :3].min()
+
+
+def test_a_class_that_is_absent_from_a_task_has_no_support_there():
+    for digit, task in ((0, "plain"), (6, "slanted"), (4, "blurred")):
+        X, y, tasks = load_digits_tasks()
+        kept = (tasks != task) | (y != digit)
+        X, y, tasks = X[kept], y[kept], tasks[kept]
+        model = SPMTC(10, random_state=0).fit(X, tasks=tasks)
+        cluster = np.bincount(model.labels_[y == digit], minlength=10).argmax()
+        k = model.tasks_.tolist().index(task)
+        assert model.cluster_support_[cluster, k] < 0.3
+        others = np.ones_like(model.cluster_support_, dtype=bool)
+        others[cluster, k] = False
+        assert model.cluster_support_[others].min() > model.cluster_support_[cluster, k]
