@@ -10,7 +10,7 @@ from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import normalize
 
-from mtcluster import LSSMTC, SPMTC, PerTask
+from mtcluster import ASI, LSSMTC, SPMTC, PerTask
 from mtcluster.core.model import Settings, make_block
 from mtcluster.datasets import load_digits_tasks, make_multitask_blobs
 from mtcluster.decisions import Vote, directional, look_at, smooth, take_sample, task_frame, vote
@@ -131,11 +131,13 @@ def test_rows_that_the_leading_directions_hardly_show_count_less():
 def test_a_sample_has_each_tasks_share_and_no_row_of_weight_0():
     rng = np.random.default_rng(0)
     blocks = [block_of(rng.random((n, 2)), np.r_[np.zeros(5), np.ones(n - 5)]) for n in (3000, 6000, 40)]
-    sample = take_sample(blocks, Vote(sample=900), rng)
+    sample, rows = take_sample(blocks, Vote(sample=900), rng)
     assert [len(b.sq) for b in sample] == [299, 598, 35]
     assert all(b.u.min() == 1 for b in sample)
+    for part, chosen, block in zip(sample, rows, blocks, strict=True):
+        assert_array_equal(part.X, block.X[chosen])
     whole = [block_of(rng.random((30, 2)))]
-    assert take_sample(whole, Vote(), rng)[0] is whole[0]
+    assert take_sample(whole, Vote(), rng)[0][0] is whole[0]
 
 
 def test_a_vote_on_a_sample_labels_all_rows():
@@ -144,6 +146,35 @@ def test_a_vote_on_a_sample_labels_all_rows():
     model = sampled(4, random_state=0).fit(data.X, tasks=data.tasks)
     assert accuracy(data, model.labels_) > 0.95
     assert joint_accuracy(data.y, model.labels_, data.tasks) > 0.95
+
+
+@pytest.mark.parametrize("estimator", [SPMTC, LSSMTC])
+def test_a_row_of_weight_0_is_no_part_of_the_vote(estimator):
+    """Also where clusters overlap and a start at the nearest centres would differ from the vote."""
+    data = make_multitask_blobs(60, n_tasks=3, n_clusters=3, separation=2.0, random_state=0)
+    weights = np.ones(180)
+    weights[5] = 0
+    kept = weights > 0
+    weighted = estimator(3, random_state=0).fit(data.X, tasks=data.tasks, sample_weight=weights)
+    without = estimator(3, random_state=0).fit(data.X[kept], tasks=data.tasks[kept])
+    assert_array_equal(weighted.labels_[kept], without.labels_)
+
+
+def test_tasks_with_other_shares_of_the_clusters_keep_their_location():
+    """Their means differ because of what they hold, not because of where they lie."""
+    for seed in range(3):
+        X, y, tasks = make_multitask_blobs(150, n_tasks=2, n_clusters=3, random_state=seed)
+        rates = np.array([[1, 0.08, 0.08], [0.08, 0.08, 1]])
+        kept = np.random.default_rng(seed).random(len(y)) < rates[tasks, y]
+        model = SPMTC(3, random_state=0).fit(X[kept], tasks=tasks[kept])
+        assert model.task_offset_ == "none"
+
+
+def test_a_task_of_few_rows_shares_whatever_they_look_like():
+    data = make_multitask_blobs([60, 60, 8], n_tasks=3, n_clusters=4, random_state=0)
+    for seed in range(4):
+        model = SPMTC(4, random_state=seed).fit(data.X, tasks=data.tasks)
+        assert model.within_weight_[2] < 1
 
 
 def test_unrelated_tasks_are_left_alone(unrelated):
@@ -230,27 +261,46 @@ def test_pacing_costs_nothing_where_there_is_nothing_to_protect_against():
 
 @pytest.mark.parametrize("more", [{"membership": "nonnegative"}, {"coupling": "projection"}])
 def test_an_offset_where_the_model_knows_none_is_refused(blobs, more):
-    with pytest.raises(ValueError, match="task_offset='mean' needs membership='binary' and coupling='reconstruction'"):
+    with pytest.raises(ValueError, match=r"task_offset='mean' cannot go with .*: take task_offset='none'"):
         SPMTC(4, task_offset="mean", **more).fit(blobs.X, tasks=blobs.tasks)
     assert SPMTC(4, random_state=0, **more).fit(blobs.X, tasks=blobs.tasks).task_offset_ == "none"
 
 
+def said(model, capsys):
+    assert model.explain() is None
+    return capsys.readouterr().out
+
+
 def test_explain_says_what_was_decided(unrelated, blobs, capsys):
     X, y, tasks = unrelated
-    SPMTC(len(set(y)), random_state=0).fit(X, tasks=np.array(["first", "second"])[tasks]).explain()
-    said = capsys.readouterr().out
-    assert "Left alone: 'first'" in said
-    assert "directions" in said
-    SPMTC(4, random_state=0).fit(blobs.X, tasks=blobs.tasks).explain()
-    said = capsys.readouterr().out
-    assert "within_weight=0.7 for 0 (" in said
-    assert "the mean of each task was taken out" in said
-    LSSMTC(4, within_weight=0.3, random_state=0).fit(blobs.X, tasks=blobs.tasks).explain()
-    said = capsys.readouterr().out
-    assert "within_weight=0.3, as set" in said
-    assert "per-task and pooled" in said
-    SPMTC(4, random_state=0).fit(blobs.X).explain()
-    assert "there is one task" in capsys.readouterr().out
+    alone = SPMTC(len(set(y)), random_state=0).fit(X, tasks=np.array(["first", "second"])[tasks])
+    assert "Left alone: tasks 'first' (agreement" in said(alone, capsys)
+    assert "directions" in said(alone, capsys)
+    shared = said(SPMTC(4, random_state=0).fit(blobs.X, tasks=blobs.tasks), capsys)
+    assert "Sharing: within_weight=0.7 for tasks 0 (agreement" in shared
+    assert "the mean of each task was taken out" in shared
+    assert "one iteration each" in shared
+
+
+def test_explain_says_what_was_set(blobs, capsys):
+    plain = said(LSSMTC(4, within_weight=0.3, random_state=0).fit(blobs.X, tasks=blobs.tasks), capsys)
+    assert "within_weight=0.3, as set" in plain
+    assert "Start: per-task and pooled; of several" in plain
+    given = said(SPMTC(4, init=np.eye(4)[blobs.y], task_offset="none").fit(blobs.X, tasks=blobs.tasks), capsys)
+    assert "Start: the memberships given as init." in given
+    assert "task_offset='none', as set" in given
+    assert "there is one task" in said(SPMTC(4, random_state=0).fit(blobs.X), capsys)
+    assert "Sharing" not in said(ASI(4, random_state=0).fit(blobs.X), capsys)
+    model = SPMTC(4, random_state=0).fit(blobs.X, tasks=blobs.tasks)
+    before = said(model, capsys)
+    assert said(model.set_params(n_clusters=9, max_iter=3, task_offset="mean"), capsys) == before
+
+
+def test_one_cluster_is_shared_by_all(blobs, capsys):
+    model = SPMTC(1, random_state=0).fit(blobs.X, tasks=blobs.tasks)
+    assert_array_equal(model.within_weight_, 0.7)
+    assert_array_equal(model.task_relatedness_, 1)
+    assert "1 cluster in 3 tasks" in said(model, capsys)
 
 
 @pytest.mark.parametrize("X", [np.zeros((30, 60)), np.ones((30, 60)), np.eye(60)[:30], np.zeros((70, 70))])

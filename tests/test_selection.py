@@ -42,6 +42,18 @@ def test_two_classes_of_text_are_two_clusters(task_set, name):
     assert select_n_clusters(X, tasks=tasks, n_clusters=range(2, 6), random_state=0).n_clusters == 2
 
 
+def test_more_clusters_than_distinct_rows_are_not_suggested():
+    two = np.repeat([[0.0, 0.0], [1.0, 1.0]], 30, axis=0)
+    assert select_n_clusters(two, n_clusters=range(2, 6), random_state=0).n_clusters == 2
+    assert select_n_clusters(np.ones((60, 2)), n_clusters=range(2, 6), random_state=0).n_clusters is None
+
+
+def test_rows_of_weight_0_do_not_count():
+    weights = np.r_[np.ones(6), np.zeros(94)]
+    with pytest.raises(ValueError, match="the smallest task has 6"):
+        select_n_clusters(np.random.default_rng(0).normal(size=(100, 3)), n_clusters=[2, 6], sample_weight=weights)
+
+
 def test_it_is_repeatable_and_independent_of_jobs():
     X, _, tasks = make_multitask_blobs(n_clusters=3, random_state=0)
     options = {"tasks": tasks, "n_clusters": [2, 3], "random_state": 0}
@@ -62,7 +74,8 @@ def test_the_plot_shows_the_suggestion():
         ([], "at least one of them"),
         ([1, 2], "at least 2"),
         ([2.5], "whole numbers"),
-        (range(2, 40), "the smallest task has 50"),
+        (range(2, 40), r"the smallest task has 50: give n_clusters=range\(2, 26\) at most"),
+        (None, "n_clusters=None should be whole numbers such as range"),
     ],
 )
 def test_wrong_numbers_are_named(n_clusters, message):

@@ -19,7 +19,7 @@ from .core.readout import read_out
 from .core.relations import relatedness, support
 from .core.solver import Schedule
 from .core.starts import unlocked
-from .decisions import Decision, Vote, decide, directional, task_frame
+from .decisions import Evidence, Vote, decide, directional, offset_gain, task_frame
 from .explanation import describe
 from .restarts import Run, best_of, kinds_of_starts
 from .tasks import TaskData, explain, positions, read_tasks, read_weights
@@ -110,7 +110,8 @@ class MultiTaskClusterer(
         tasks : sequence of n hashable labels, optional
             The task of each row of X, in any order. None: one task.
         sample_weight : array of shape (n,), optional
-            Weights of the rows; a weight of 2 is two copies of a row.
+            Weights of the rows. In the model a weight of 2 is two copies of a row; the vote that `within_weight="auto"`
+            takes looks at every row of positive weight once.
 
         Returns
         -------
@@ -126,8 +127,8 @@ class MultiTaskClusterer(
         random_state = check_random_state(self.random_state)
         settings = self._make_settings(d)
         blocks = [make_block(X, u, settings.origin((X.T @ u) / u.sum())) for X, u in zip(data.Xs, us, strict=True)]
-        settings, decision = self._decide(blocks, settings, random_state)
-        given, kinds = self._starts(data, settings, decision)
+        settings, voted, evidence = self._decide(blocks, settings, random_state)
+        given, kinds = self._starts(data, settings, voted)
         pace = self._schedule(voted=kinds == ["vote"])
         arguments = {"X": X, "y": y, "metadata": {"tasks": tasks, "sample_weight": sample_weight}}
         progress = FitProgress(self, kinds, pace, arguments)
@@ -142,7 +143,7 @@ class MultiTaskClusterer(
             n_jobs=self.n_jobs,
             progress=progress,
         )
-        self._settings, self._evidence, self._started = settings, decision, self._kind_of_start(kinds)
+        self._settings, self._evidence = settings, replace(evidence, start=" and ".join(dict.fromkeys(kinds)))
         self._store(data, run, blocks)
         progress.end()
         self._warn(run)
@@ -157,19 +158,25 @@ class MultiTaskClusterer(
 
     def _decide(
         self, blocks: list[Block], settings: Settings, random_state: np.random.RandomState
-    ) -> tuple[Settings, Decision | None]:
-        """Settle what is left open, from the data; a number for within_weight leaves the plain model."""
-        auto, offset = self._within_weight() == "auto", self._task_offset()
+    ) -> tuple[Settings, list[Array] | None, Evidence]:
+        """Settle what is left open, from the data; a number for within_weight leaves the plain model.
+
+        Returns the settings, the memberships that were voted for (None without a vote) and what was seen.
+        """
+        auto, offset, gain = self._within_weight() == "auto", self._task_offset(), None
         unit_rows = auto and directional(blocks)
         if offset == "auto":
             free = auto and settings.membership == "binary" and settings.coupling == "reconstruction"
-            offset = "mean" if free and not unit_rows and len(blocks) > 1 else "none"
+            offset = "none"
+            if free and not unit_rows and len(blocks) > 1:
+                gain = offset_gain(blocks, settings, self._vote, self.n_clusters, random_state)
+                offset = "mean" if gain >= self._vote.gain else "none"
         offsets, scales = task_frame(blocks, offset)
         settings = replace(settings, offsets=offsets, scales=scales)
-        self.task_offset_, self._unit_rows = offset, unit_rows
+        evidence = Evidence(self.get_params(deep=False), offset, unit_rows, gain)
         if not auto:
-            return settings, None
-        decision = decide(
+            return settings, None, evidence
+        voted, decision = decide(
             blocks,
             settings,
             self._vote,
@@ -181,16 +188,16 @@ class MultiTaskClusterer(
         )
         if self.coupling == "reconstruction":  # the paper's subspace is that of all tasks alike
             settings = replace(settings, within_weight=decision.within_weight)
-        return settings, decision
+        return settings, voted, replace(evidence, decision=decision)
 
     def _starts(
-        self, data: TaskData, settings: Settings, decision: Decision | None
+        self, data: TaskData, settings: Settings, voted: list[Array] | None
     ) -> tuple[list[Array] | None, list[str]]:
         """The start if there is one, and the kinds of starts to draw otherwise."""
         if not isinstance(self.init, str):
             return self._given_start(data, settings), ["given"]
-        if decision is not None and self.init == "auto":
-            return unlocked(decision.memberships, settings), ["vote"]
+        if voted is not None and self.init == "auto":
+            return unlocked(voted, settings), ["vote"]
         return None, kinds_of_starts(self.init, self.n_init, len(data.Xs))
 
     def _check_sizes(self, data: TaskData, d: int) -> None:
@@ -211,13 +218,10 @@ class MultiTaskClusterer(
                 f"membership='nonnegative' with {room} {of} and {c} clusters: with fewer {of} than clusters a row can "
                 "be fitted in many ways, and clusters mean little. membership='binary' is right here."
             )
-        if self._task_offset() not in ("auto", "none") and (
-            self.membership == "nonnegative" or self.coupling == "projection"
-        ):
-            raise ValueError(
-                f"task_offset={self._task_offset()!r} needs membership='binary' and coupling='reconstruction', but "
-                f"membership={self.membership!r} and coupling={self.coupling!r}: take task_offset='none' with these."
-            )
+        offset = self._task_offset()
+        for name, value in (("membership", "nonnegative"), ("coupling", "projection")):
+            if offset not in ("auto", "none") and getattr(self, name) == value:
+                raise ValueError(f"task_offset={offset!r} cannot go with {name}={value!r}: take task_offset='none'.")
         if self.coupling == "projection" and min(data.n, d) > MAX_SPAN:
             raise ValueError(
                 f"coupling='projection' needs a dense eigenproblem of order min(rows, features) = {min(data.n, d)}, "
@@ -244,7 +248,7 @@ class MultiTaskClusterer(
     def _store(self, data: TaskData, run: Run, blocks: list[Block]) -> None:
         m, d = len(blocks), blocks[0].X.shape[1]
         self.tasks_ = data.labels
-        self.membership_ = self._settings.membership
+        self.membership_, self.task_offset_ = self._settings.membership, self._evidence.offset
         self.within_weight_ = np.array([self._settings.share(k) for k in range(m)])
         self.task_offsets_ = np.zeros((m, d)) if self._settings.offsets is None else self._settings.offsets
         self.task_scales_ = np.ones(m) if self._settings.scales is None else self._settings.scales
@@ -263,7 +267,7 @@ class MultiTaskClusterer(
         sizes = np.stack([b.u.astype(np.float64) @ P for b, P in zip(blocks, run.memberships, strict=True)])
         self.cluster_sizes_ = sizes
         self.task_relatedness_ = relatedness(run.centers.Ms.astype(np.float64), sizes)
-        self.cluster_support_ = support(run.centers.Ms.astype(np.float64), sizes)
+        self.cluster_support_ = support(run.centers.Ms.astype(np.float64), sizes, self.within_weight_ < 1)
         self.objective_trace_ = run.fit.traces
         self.n_iter_ = sum(len(trace) for trace in run.fit.traces)
         self.converged_ = run.fit.converged
@@ -290,9 +294,6 @@ class MultiTaskClusterer(
         """Print what the fit decided by itself, and on what evidence."""
         check_is_fitted(self)
         print("\n".join(describe(self)))
-
-    def _kind_of_start(self, kinds: list[str]) -> str:
-        return kinds[0] if len(set(kinds)) == 1 else " and ".join(dict.fromkeys(kinds))
 
     def _centers(self) -> Centers:
         """The fitted centres as the core takes them."""
@@ -321,7 +322,8 @@ class MultiTaskClusterer(
             Rows, seen or new.
         tasks : sequence of n hashable labels, optional
             The task of each row. The shared centres decide for rows of a task that was not there in `fit`, and for
-            all rows where `tasks` is None after a fit of several tasks.
+            all rows where `tasks` is None after a fit of several tasks. Where the means of tasks were taken out
+            (`task_offset_`), shared centres lie at the middle of the fitted tasks, and so should the new rows.
 
         Returns
         -------

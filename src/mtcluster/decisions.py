@@ -25,6 +25,7 @@ from .core.readout import read_out
 from .core.relations import relatedness
 from .core.solver import Schedule, first_best, first_state, solve
 
+OFFSET_STARTS = 4  # of k-means of all rows, with and without the means of tasks
 UNIT = 1e-3  # rows whose lengths differ by no more than this share are directions
 
 
@@ -37,9 +38,11 @@ class Vote:
     dimensions: int = 50  # of the features that the vote is taken in
     smoothings: tuple[tuple[int, int], ...] = ((5, 1), (5, 2), (5, 4), (10, 2), (10, 4))  # neighbours, steps
     shares: tuple[float, ...] = (0.3, 0.5)  # λ1 of the fits that vote
-    starts: int = 2  # of each kind; the lowest sum of losses votes
-    own_starts: int = 4  # of a task's own k-means, each the best of several seedings
+    starts: int = 4  # of each kind; the lowest sum of losses votes
+    own_starts: int = 10  # of a task's own k-means, each the best of several seedings
     chance: float = 0.2  # agreement (adjusted Rand index) below which two clusterings have nothing in common
+    gain: float = 0.01  # share by which taking the means of tasks out must tighten the clusters of all rows
+    enough: int = 5  # rows a cluster that a task needs before it can be told that it has nothing in common with others
     kinship: float = 0.4  # relatedness to all others below which a task has nothing in common with them
     prominence: bool = True  # may rows count less of which the leading directions show little?
     renumber: bool = True  # are clusters matched across tasks after the vote?
@@ -49,7 +52,6 @@ class Vote:
 class Decision:
     """What was decided, and why."""
 
-    memberships: list[Array]  # (n_k, c) 0/1: the start
     within_weight: Array  # (m,) λ1 of each task
     agreement: Array  # (m,) of a task's own best clustering with the vote, 1 if there is one task alone
     kinship: Array  # (m,) relatedness of a task to the one most like it, by the vote
@@ -57,6 +59,18 @@ class Decision:
     n_votes: int
     n_rows: int  # rows that were looked at
     n_dimensions: int  # dimensions they were looked at in
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Everything that `explain` reads beside the fitted attributes."""
+
+    parameters: dict[str, Any]  # of the estimator, when it was fitted
+    offset: str
+    unit_rows: bool
+    gain: float | None  # of taking the means of tasks out, if it was asked
+    decision: Decision | None = None  # None: there was no vote
+    start: str = ""
 
 
 @dataclass(frozen=True)
@@ -81,7 +95,11 @@ def task_frame(blocks: list[Block], kind: str) -> tuple[Array | None, Array | No
     spread -= np.array([np.sum((mean - b.origin) ** 2) for b, mean in zip(blocks, means, strict=True)])
     widths = np.sqrt(np.maximum(spread, 0))
     usable = widths > 1e-8 * widths.max()
-    scales = np.where(usable, widths / np.exp(np.mean(np.log(widths[usable]))), 1.0) if usable.any() else widths + 1
+    scales = (
+        np.where(usable, widths / np.exp(np.mean(np.log(widths[usable]))), 1.0)
+        if usable.any()
+        else np.ones_like(widths)
+    )
     return means - scales[:, None] * middle, scales
 
 
@@ -99,6 +117,26 @@ def directional(blocks: list[Block]) -> bool:
     return bool(np.ptp(np.sqrt(energy[weights > 0])) <= UNIT * np.sqrt(spread))
 
 
+def offset_gain(
+    blocks: list[Block], settings: Settings, how: Vote, n_clusters: int, random_state: np.random.RandomState
+) -> float:
+    """By what share k-means of all rows gets tighter when the mean of each task is taken out.
+
+    Much, where tasks lie apart. Not at all where they lie together and their means differ because they hold different
+    shares of the clusters: then taking the means out would tear the clusters apart.
+    """
+    seed = random_state.randint(np.iinfo(np.int32).max)
+    sample, _ = take_sample(blocks, how, np.random.default_rng(seed))
+    offsets, _ = task_frame(blocks, "mean")
+    tightest = []
+    for frame in (settings, replace(settings, offsets=offsets)):
+        look = look_at(sample, frame, how.dimensions, paced=False, unit_rows=False, seed=seed)
+        rows = [make_block(Y, u, Y.mean(axis=0)) for Y, u in zip(look.Ys, look.us, strict=True)]
+        rng = np.random.default_rng(seed)
+        tightest.append(min(starts.kmeans(rows, n_clusters, rng).trace[-1] for _ in range(OFFSET_STARTS)))
+    return 1 - tightest[1] / tightest[0] if tightest[0] > 0 else 0.0
+
+
 def decide(
     blocks: list[Block],
     settings: Settings,
@@ -109,15 +147,15 @@ def decide(
     unit_rows: bool,
     random_state: np.random.RandomState,
     n_jobs: int | None,
-) -> Decision:
-    """Take the vote, and leave alone the tasks that it does not concern.
+) -> tuple[list[Array], Decision]:
+    """Take the vote, and leave alone the tasks that it does not concern: starting memberships, and the evidence.
 
     `settings` say where the tasks lie, and λ1 of those that are related. `paced`: rows of which the leading directions
     show little count less, as an outlier's do; without, each row counts the same.
     """
     seeds = iter(random_state.randint(np.iinfo(np.int32).max, size=2 + len(how.smoothings) + len(blocks)))
     rng = np.random.default_rng(next(seeds))
-    sample = take_sample(blocks, how, rng)
+    sample, rows = take_sample(blocks, how, rng)
     paced = paced and how.prominence
     look = look_at(sample, settings, how.dimensions, paced=paced, unit_rows=unit_rows, seed=next(seeds))
     fits = [(_smoothed_fits, (look, how, n_clusters, k, steps, next(seeds))) for k, steps in how.smoothings]
@@ -127,17 +165,17 @@ def decide(
     shares = vote(votes, n_clusters)
     labels, m = [share.argmax(axis=1) for share in shares], len(blocks)
     agreement, kinship, alone = np.ones(m), np.ones(m), np.zeros(m, dtype=bool)
-    if m > 1:
+    if m > 1 and n_clusters > 1:
         agreement = np.array([adjusted_rand_score(a, b) for a, b in zip(owns, labels, strict=True)])
         labels = _corresponding(look, labels, n_clusters) if how.renumber else labels
         kinship = (relatedness(*_centers(look, labels, n_clusters)) - np.eye(m)).max(axis=1)
-        alone = (agreement < how.chance) | (kinship < how.kinship)
+        known = np.array([len(Y) for Y in look.Ys]) >= how.enough * n_clusters
+        alone = known & ((agreement < how.chance) | (kinship < how.kinship))
     if alone.any():
         labels = [a if left else b for a, b, left in zip(owns, labels, alone, strict=True)]
         labels = _corresponding(look, labels, n_clusters) if how.renumber else labels
     weights = np.where(alone, 1.0, settings.within_weight)
-    return Decision(
-        memberships=_for_all_rows(blocks, sample, labels, n_clusters, _binary(settings, weights)),
+    decision = Decision(
         within_weight=weights,
         agreement=agreement,
         kinship=kinship,
@@ -146,20 +184,25 @@ def decide(
         n_rows=sum(map(len, look.Ys)),
         n_dimensions=look.Ys[0].shape[1],
     )
+    return _for_all_rows(blocks, sample, rows, labels, n_clusters, _binary(settings, weights)), decision
 
 
-def take_sample(blocks: list[Block], how: Vote, rng: np.random.Generator) -> list[Block]:
-    """Rows of each task, by its share of all rows that count, in their order; all if they are not too many."""
+def take_sample(blocks: list[Block], how: Vote, rng: np.random.Generator) -> tuple[list[Block], list[Array]]:
+    """Rows of each task, by its share of all rows that count, in their order, and which they are.
+
+    All of them, if they are not too many.
+    """
     counting = [np.flatnonzero(b.u > 0) for b in blocks]
     total = sum(map(len, counting))
-    found = []
+    sample, taken = [], []
     for block, rows in zip(blocks, counting, strict=True):
         size = max(min(len(rows), how.task_sample), round(how.sample * len(rows) / total))
         if total > how.sample and size < len(rows):
             rows = np.sort(rng.choice(rows, size=size, replace=False))
         whole = len(rows) == len(block.sq)
-        found.append(block if whole else make_block(block.X[rows], block.u[rows], block.origin))
-    return found
+        sample.append(block if whole else make_block(block.X[rows], block.u[rows], block.origin))
+        taken.append(rows)
+    return sample, taken
 
 
 def look_at(
@@ -222,12 +265,12 @@ def _smoothed_fits(
     blocks = [
         make_block(smooth(Y, n_neighbors, steps), u, Y.mean(axis=0)) for Y, u in zip(look.Ys, look.us, strict=True)
     ]
-    kinds = starts.KINDS if len(blocks) > 1 else ("pooled",)
     n_components = min(n_clusters, blocks[0].X.shape[1])
+    shares = how.shares if len(blocks) > 1 else how.shares[:1]  # one task shares with nobody
     found = []
-    for kind in kinds:
+    for kind in starts.kinds(len(blocks)):
         begun = [starts.start(kind, blocks, n_clusters, Settings(0.5, n_components), rng) for _ in range(how.starts)]
-        for share in how.shares:
+        for share in shares:
             settings = Settings(share, n_components)
             fits = [
                 _read(blocks, settings, solve(blocks, settings, Schedule(tol=1e-5), Ps).state.centers) for Ps in begun
@@ -265,14 +308,22 @@ def _centers(look: Look, labels: list[Array], n_clusters: int) -> tuple[Array, A
 
 
 def _for_all_rows(
-    blocks: list[Block], sample: list[Block], labels: list[Array], n_clusters: int, settings: Settings
+    blocks: list[Block],
+    sample: list[Block],
+    rows: list[Array],
+    labels: list[Array],
+    n_clusters: int,
+    settings: Settings,
 ) -> list[Array]:
-    """0/1 memberships of all rows from the labels of a sample: the nearest centre, where a row was not in it."""
+    """0/1 memberships of all rows from the labels of a sample; a row that was not in it goes to the nearest centre."""
     Ps = [np.eye(n_clusters, dtype=b.sq.dtype)[l] for b, l in zip(sample, labels, strict=True)]
     if all(a is b for a, b in zip(sample, blocks, strict=True)):
         return Ps
     centers = first_state(sample, settings, Ps, None).centers
-    return [read_out(b.X, settings, centers, k)[0] for k, b in enumerate(blocks)]
+    found = [read_out(b.X, settings, centers, k)[0] for k, b in enumerate(blocks)]
+    for everyone, own, chosen in zip(found, Ps, rows, strict=True):
+        everyone[chosen] = own
+    return found
 
 
 def _binary(settings: Settings, weights: Array) -> Settings:

@@ -44,10 +44,10 @@ class SPMTC(MultiTaskClusterer):
     within_weight : "auto" or float in [0, 1], default="auto"
         λ1, the share of the term within each task. 1: tasks are clustered apart; 0: all follow the shared centres.
         "auto": many quick fits that differ in λ1, in the start and in how much rows follow their neighbours vote on
-        the cluster of each row, the fit starts from their vote with λ1 = 0.7, and a task is left alone (λ1 = 1) whose own best clustering has
-        nothing in common with the vote, or whose clusters lie in other directions than those of all other tasks. A
-        number: the plain model, fitted from `init`, with
-        binary memberships and no task offset unless these are set.
+        the cluster of each row, and the fit starts from their vote with λ1 = 0.7. A task is left alone (λ1 = 1) if its
+        own best clustering has nothing in common with the vote, or if its clusters lie in other directions than those
+        of all other tasks. A number: the plain model, fitted from `init`, with binary memberships and no task offset
+        unless these are set.
     task_offset : {"auto", "none", "mean", "scale"}, default="auto"
         What the shared term makes of tasks that lie apart. "mean": the mean of each task is taken out of it; "scale":
         its spread too. "auto": "mean", but "none" where all rows have the same length, as TF-IDF rows do, and where

@@ -29,7 +29,7 @@ class Run:
 
 def kinds_of_starts(init: str, n_init: str | int, n_tasks: int) -> list[str]:
     """The kind of each start, in the order in which ties are broken."""
-    kinds = [init] if init != "auto" else list(starts.KINDS) if n_tasks > 1 else ["pooled"]
+    kinds = [init] if init != "auto" else list(starts.kinds(n_tasks))
     if isinstance(n_init, str):
         n_init = 1 if init == "random" else AUTO_STARTS
     return kinds * n_init

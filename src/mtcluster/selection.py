@@ -17,7 +17,7 @@ from .core import starts
 from .core.model import Array, Block, Settings, make_block
 from .core.readout import read_out
 from .core.solver import Schedule, first_best, solve
-from .decisions import Look, Vote, directional, look_at, take_sample, task_frame
+from .decisions import Look, Vote, directional, look_at, offset_gain, take_sample, task_frame
 from .tables import Table
 from .tasks import read_tasks, read_weights
 
@@ -72,7 +72,8 @@ class Selection:
         c, stability = self.table["n_clusters"], self.table["stability"]
         ax.errorbar(c, stability, yerr=self.table["error"], color="#0072B2", marker="o", capsize=3)
         ax.axhline(CLEAR, color="0.6", linestyle=":", linewidth=1)
-        ax.annotate("no clear structure below", (c[-1], CLEAR), ha="right", va="top", fontsize=8, color="0.4")
+        ax.text(0.02, CLEAR - 0.01, "no clear structure below", transform=ax.get_yaxis_transform(), va="top",
+                fontsize=8, color="0.4")  # fmt: skip
         if self.n_clusters is not None:
             best = stability[c.index(self.n_clusters)]
             ax.plot([self.n_clusters], [best], "o", color="#D55E00", markersize=11, fillstyle="none", markeredgewidth=2)
@@ -90,18 +91,19 @@ def select_n_clusters(
     X: Any,
     *,
     tasks: Any = None,
-    n_clusters: Iterable[int] = range(2, 11),
+    n_clusters: Iterable[int] | int = range(2, 11),
     sample_weight: Any = None,
     random_state: Any = None,
     n_jobs: int | None = None,
 ) -> Selection:
     """How many clusters the tasks have together, by stability.
 
-    The rows of each task are split into halves, several times. Each half is clustered with all tasks together, as
-    `LSSMTC` does, and its centres label the other half. The stability of a number of clusters is how well these labels
-    agree with the other half's own clusters (adjusted Rand index: 1 the same, 0 chance). Merging well separated
-    clusters is stable too, so the largest number is suggested that is about as stable as the best (to 10 %), as long as
-    the last cluster explains more of the other half (by 2 %). None is, if no number reaches a stability of 0.5.
+    The rows of each task are split into halves, several times. Each half is clustered with all tasks together, on what
+    the vote of `SPMTC` looks at, and its centres label the other half. The stability of a number of clusters is how
+    well these labels agree with the other half's own clusters (adjusted Rand index: 1 the same, 0 chance). Merging well
+    separated clusters is stable too, so the largest number is suggested that is about as stable as the best (to 10 %),
+    as long as the last cluster explains more of the other half (by 2 %). None is, if no number reaches a stability of
+    0.5.
 
     Parameters
     ----------
@@ -133,10 +135,11 @@ def select_n_clusters(
     """
     data = read_tasks(_Reader(), X, tasks, reset=True)
     us = read_weights(sample_weight, data, data.Xs[0].dtype)
-    numbers = _read_numbers(n_clusters, min(x.shape[0] for x in data.Xs))
+    numbers = _read_numbers(n_clusters)
     rng = check_random_state(random_state)
     blocks = [make_block(x, u, (x.T @ u) / u.sum()) for x, u in zip(data.Xs, us, strict=True)]
-    look = _look(blocks, rng)
+    look = _look(blocks, numbers, rng)
+    _check_rows(numbers, min(map(len, look.Ys)))
     seeds = rng.randint(np.iinfo(np.int32).max, size=SPLITS)
     splits = Parallel(n_jobs=n_jobs, require="sharedmem")(delayed(_split)(look, numbers, seed) for seed in seeds)
     found = np.array(splits)  # (splits, numbers, 2)
@@ -146,26 +149,36 @@ def select_n_clusters(
     return Selection(table, *_suggest(numbers, stability, explained))
 
 
-def _read_numbers(n_clusters: Iterable[int], smallest: int) -> list[int]:
-    given: list[Any] = [n_clusters] if isinstance(n_clusters, Integral) else list(n_clusters)
+def _read_numbers(n_clusters: Any) -> list[int]:
+    try:
+        given = [n_clusters] if isinstance(n_clusters, Integral) else list(n_clusters)
+    except TypeError as error:
+        raise ValueError(f"n_clusters={n_clusters!r} should be whole numbers such as range(2, 11).") from error
     if not given or not all(isinstance(c, Integral) and int(c) >= 2 for c in given):
         raise ValueError(f"n_clusters={given} should be whole numbers of at least 2, at least one of them.")
-    numbers = sorted({int(c) for c in given})
+    return sorted({int(c) for c in given})
+
+
+def _check_rows(numbers: list[int], smallest: int) -> None:
     if 2 * numbers[-1] > smallest:
+        most = smallest // 2
+        instead = f"give n_clusters=range(2, {most + 1}) at most, or leave" if most >= 2 else "leave"
         raise ValueError(
-            f"n_clusters up to {numbers[-1]} needs {2 * numbers[-1]} rows in each task, twice as many as clusters, but "
-            f"the smallest task has {smallest}: compare smaller numbers, or leave the task out."
+            f"n_clusters up to {numbers[-1]} needs {2 * numbers[-1]} rows that count in each task, twice as many as "
+            f"clusters, but the smallest task has {smallest}: {instead} that task out."
         )
-    return numbers
 
 
-def _look(blocks: list[Block], rng: np.random.RandomState) -> Look:
-    how = Vote()
+def _look(blocks: list[Block], numbers: list[int], rng: np.random.RandomState) -> Look:
+    """The rows as the vote of `SPMTC` sees them."""
+    how, frame = Vote(), Settings(0.5, 1)
     unit_rows = directional(blocks)
-    offsets, _ = task_frame(blocks, "mean" if not unit_rows and len(blocks) > 1 else "none")
-    sample = take_sample(blocks, how, np.random.default_rng(rng.randint(np.iinfo(np.int32).max)))
+    if not unit_rows and len(blocks) > 1:
+        middle = min(numbers[len(numbers) // 2], min(len(b.sq) for b in blocks))
+        if offset_gain(blocks, frame, how, middle, rng) >= how.gain:
+            frame = Settings(0.5, 1, offsets=task_frame(blocks, "mean")[0])
     seed = rng.randint(np.iinfo(np.int32).max)
-    frame = Settings(0.5, 1, offsets=offsets)
+    sample, _ = take_sample(blocks, how, np.random.default_rng(seed))
     return look_at(sample, frame, how.dimensions, paced=True, unit_rows=unit_rows, seed=seed)
 
 
@@ -199,10 +212,9 @@ def _compare(halves: list[list[Block]], c: int, rng: np.random.Generator) -> tup
 
 
 def _best_centers(blocks: list[Block], c: int, settings: Settings, rng: np.random.Generator) -> Any:
-    kinds = starts.KINDS if len(blocks) > 1 else ("pooled",)
     fits = [
         solve(blocks, settings, Schedule(), starts.start(kind, blocks, c, settings, rng))
-        for kind in kinds
+        for kind in starts.kinds(len(blocks))
         for _ in range(STARTS)
     ]
     return fits[first_best([fit.traces[-1][-1] for fit in fits])].state.centers
@@ -223,9 +235,11 @@ def _suggest(numbers: list[int], stability: Array, explained: Array) -> tuple[in
             f"No clear structure: the highest stability is {best:.2f} ({numbers[int(stability.argmax())]} clusters), "
             f"below {CLEAR:g}. Halves of the data do not lead to the same clusters, whatever their number."
         )
+    if explained.max() <= 0:
+        return None, "No clear structure: clusters explain nothing, the rows of each task are all alike."
     gains = np.diff(explained) / np.diff(numbers)
-    worth = np.r_[True, gains >= WORTH * np.maximum(explained[1:], 0)]
-    worth |= stability == best
+    worth = np.r_[True, gains > WORTH * np.maximum(explained[1:], 0)]
+    worth[int(stability.argmax())] = True
     chosen = max(c for c, value, ok in zip(numbers, stability, worth, strict=True) if ok and value >= AS_GOOD * best)
     value = float(stability[numbers.index(chosen)])
     if value == best:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from mtcluster.benchmark.views import FILES
+from mtcluster.benchmark.views import FILES, OTHER_FILES
 
 
 def write_set(folder, name, n_tasks, n_classes, d, seed):
@@ -21,9 +21,22 @@ def write_set(folder, name, n_tasks, n_classes, d, seed):
     np.savez(folder / f"{name}.npz", **arrays)
 
 
+def write_other(folder, name, seed):
+    """A set that is not text: positive measurements around two profiles, in three tasks."""
+    rng = np.random.default_rng(seed)
+    profiles = rng.uniform(1, 5, size=(2, 6))
+    arrays = {}
+    for k in (1, 2, 3):
+        y = rng.permutation(np.arange(20) % 2)
+        arrays |= {f"task{k}_X": profiles[y] + rng.uniform(size=(20, 6)), f"task{k}_y": y}
+    np.savez(folder / f"{name}.npz", **arrays)
+
+
 @pytest.fixture(scope="session")
 def tiny_data(tmp_path_factory):
     folder = tmp_path_factory.mktemp("data")
     for seed, name in enumerate(FILES.values()):
         write_set(folder, name, *((4, 4) if name.startswith("webkb") else (2, 2)), d=15 + seed, seed=seed)
+    for seed, name in enumerate(OTHER_FILES.values()):
+        write_other(folder, name, seed)
     return folder

@@ -35,19 +35,30 @@ def test_relatedness_does_not_mind_shift_scale_and_relabelling():
 
 
 def test_tasks_without_any_spread_are_unrelated_to_others():
-    Ms = np.stack([np.zeros((3, 4)), RNG.normal(size=(3, 4))])
-    assert_array_equal(relatedness(Ms, np.ones((2, 3))), np.eye(2))
+    Ms = np.stack([np.zeros((3, 4)), RNG.normal(size=(3, 4)), np.ones((3, 4))])
+    assert_array_equal(relatedness(Ms, np.ones((3, 3))), [[1, 0, 1], [0, 1, 0], [1, 0, 1]])
+
+
+def test_a_task_that_was_left_alone_says_nothing_about_the_support_of_others():
+    Ms, sizes = RNG.normal(size=(3, 4, 5)), np.full((3, 4), 10.0)
+    Ms[2] = Ms[1]
+    sharing = np.array([False, True, True])
+    S = support(Ms, sizes, sharing)
+    assert_allclose(S[:, 1:], 1)
+    Ms[0] *= -3
+    assert_allclose(support(Ms, sizes, sharing)[:, 1:], S[:, 1:])
 
 
 def test_support_of_an_empty_cluster_is_0_and_of_one_task_1():
     Ms, sizes = RNG.normal(size=(3, 4, 5)), np.full((3, 4), 10.0)
     sizes[1, 2] = 0
-    S = support(Ms, sizes)
+    everyone = np.ones(3, dtype=bool)
+    S = support(Ms, sizes, everyone)
     assert S.shape == (4, 3)
     assert S[2, 1] == 0
     assert np.all((S >= 0) & (S <= 1))
-    assert_array_equal(support(Ms[:1], np.ones((1, 4))), 1)
-    assert_allclose(support(np.stack([Ms[0]] * 3), np.full((3, 4), 10.0)), 1)
+    assert_array_equal(support(Ms[:1], np.ones((1, 4)), everyone[:1]), 1)
+    assert_allclose(support(np.stack([Ms[0]] * 3), np.full((3, 4), 10.0), everyone), 1)
 
 
 def test_an_unrelated_task_stands_out():

@@ -24,16 +24,17 @@ def tables(rows: Sequence[Row], command: str) -> list[Part]:
             "Every method gets the same features and its defaults; labels serve for scoring alone. Means over "
             f"{len({row.run for row in rows})} seeds, in per cent. ACC is the mean over the tasks of a set; in the "
             "column 'mean' every task of the group counts the same. 'to best peer': the column (task) where the method "
-            "is farthest behind the best of the eight peers, picked for that column by the labels. Joint: one matching "
-            "of clusters and classes for all tasks of a set. KM: k-means, 10 starts; GMM: Gaussian mixture, diagonal; "
-            "NMF: largest component (features with negative values enter twice); SC: spectral clustering, cosine; "
-            "'All': on all tasks pooled, otherwise on each task alone. Seconds: one run on one thread."
+            "is farthest behind the best of the peers, picked for that column by the labels. Joint: one matching of "
+            "clusters and classes for all tasks of a set (for unrelated tasks it means nothing). KM: k-means, 10 "
+            "starts; GMM: Gaussian mixture, diagonal; NMF: largest component (features with negative values enter "
+            "twice); SC: spectral clustering, cosine; 'All': on all tasks pooled, otherwise on each task "
+            "alone. Seconds: one run on one thread, other runs beside it; the embedding of SC is computed once for all seeds."
         ),
     ]
     for name, (features, sets) in GROUPS.items():
         own = [r for r in select(rows, study="peers", features=features) if r.data_set in sets]
         if own:
-            parts += [Text(name.capitalize(), 2), _overview(own, sets), *_columns(own, name)]
+            parts += [Text(_title(name), 2), _overview(own, sets), *_columns(own, name)]
     return parts + _ablation(rows)
 
 
@@ -43,7 +44,7 @@ def summary(rows: Sequence[Row]) -> list[Part]:
     for name, (features, sets) in GROUPS.items():
         own = [r for r in select(rows, study="peers", features=features) if r.data_set in sets]
         if own:
-            parts += [Text(f"{name.capitalize()}, ACC"), _overview(own, sets)]
+            parts += [Text(f"{_title(name)}, ACC"), _overview(own, sets)]
     return parts
 
 
@@ -65,9 +66,9 @@ def findings(rows: Sequence[Row], command: str) -> list[Part]:
             joint = _mean(_scores(select(own, method=method), "joint"))
             sentence += (
                 f"{method}: {_mean(table[method]):.1f} ({_mean(table[method]) - _mean(peers[best]):+.1f}), joint "
-                f"{joint:.1f}, farthest behind the best peer of a column by {-gaps[worst]:.1f} ({_name(worst)}). "
+                f"{joint:.1f}, {gaps[worst]:+.1f} to the best peer in its worst column ({_name(worst)}). "
             )
-        parts += [Text(name.capitalize(), 2), Text(sentence.strip())]
+        parts += [Text(_title(name), 2), Text(sentence.strip())]
     return parts
 
 
@@ -107,7 +108,7 @@ def _columns(rows: Sequence[Row], name: str) -> list[Part]:
              f"{table[FULL][column] - kmeans:+.1f}", f"{table[FULL][column] - peers[best][column]:+.1f}"]
         )  # fmt: skip
     header = ["task", "KM", "All KM", "best peer", *ours, f"{FULL} − better k-means", f"{FULL} − best peer"]
-    return [Text(f"{name.capitalize()}, task by task", 3), Grid(header, lines)]
+    return [Text(f"{_title(name)}, task by task", 3), Grid(header, lines)]
 
 
 def _ablation(rows: Sequence[Row]) -> list[Part]:
@@ -120,11 +121,12 @@ def _ablation(rows: Sequence[Row]) -> list[Part]:
         Text(
             f"{FULL} with its defaults, then with one decision taken away: the difference in ACC, so that a negative "
             "number is what the decision earns on that set, and a positive one what it costs. 'no vote' is the plain "
-            "single fit with λ1 = 0.5."
+            f"single fit with λ1 = 0.5. Means over {len({r.run for r in taken})} seeds."
         ),
     ]
     for name, (features, sets) in GROUPS.items():
         full = [r for r in select(rows, study="peers", features=features, method=FULL) if r.data_set in sets]
+        full = [r for r in full if r.run in {one.run for one in taken}]
         present = [s for s in sets if any(r.data_set == s for r in full)]
         if not present:
             continue
@@ -140,7 +142,7 @@ def _ablation(rows: Sequence[Row]) -> list[Part]:
                 [variant, *(f"{v:+.1f}" for v in steps), f"{_mean(scores) - _mean(base):+.1f}",
                  f"{_mean(joints) - _mean(joint):+.1f}"]
             )  # fmt: skip
-        parts += [Text(name.capitalize(), 3), Grid(["ACC", *present, "mean", "joint"], lines)]
+        parts += [Text(_title(name), 3), Grid(["ACC", *present, "mean", "joint"], lines)]
     return parts
 
 
@@ -162,6 +164,10 @@ def _by_set(scores: Scores, sets: Sequence[str]) -> list[float]:
 def _behind(scores: Scores, peers: dict[str, Scores]) -> Scores:
     """Column → distance to the best peer there."""
     return {column: value - max(peer[column] for peer in peers.values()) for column, value in scores.items()}
+
+
+def _title(name: str) -> str:
+    return name[0].upper() + name[1:]
 
 
 def _name(column: tuple[str, int]) -> str:

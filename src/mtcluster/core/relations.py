@@ -36,24 +36,27 @@ def relatedness(Ms: Array, sizes: Array) -> Array:
     lengths = np.sqrt(np.diag(products))
     scale = np.outer(lengths, lengths)
     found = np.clip(products / np.where(scale > 0, scale, 1), 0, 1)
+    found[np.ix_(lengths == 0, lengths == 0)] = 1  # tasks of one point each do not differ
     np.fill_diagonal(found, 1)
     return found
 
 
-def support(Ms: Array, sizes: Array) -> Array:
+def support(Ms: Array, sizes: Array, sharing: Array) -> Array:
     """How present each cluster is in each task, (c, m), between 0 and 1.
 
     The share of the cluster in the task relative to its share in the others (their median, at most 1), times the
     cosine between its contrast there and in the others. A cluster that is absent from a task keeps few rows there, or
-    takes rows that lie elsewhere.
+    takes rows that lie elsewhere. The others are the tasks that share, `sharing` (m,): numbers of clusters in a task
+    that was left alone mean little.
     """
     m, c, _ = Ms.shape
-    if m == 1:
-        return (sizes > 0).astype(np.float64).T
     C, P = contrasts(Ms, sizes), shares(sizes)
     found = np.zeros((c, m))
     for k in range(m):
-        others = np.arange(m) != k
+        others = sharing & (np.arange(m) != k)
+        if not others.any():
+            found[:, k] = sizes[k] > 0
+            continue
         weights = sizes[others] / np.maximum(sizes[others].sum(axis=0), np.finfo(np.float64).tiny)
         elsewhere = np.einsum("kj,kjd->jd", weights, C[others])
         usual = np.median(P[others], axis=0)

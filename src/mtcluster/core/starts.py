@@ -21,6 +21,11 @@ UNLOCK = 0.2  # added to non-negative starts: a multiplicative update never leav
 KINDS = ("per-task", "pooled")  # what "auto" tries
 
 
+def kinds(n_tasks: int) -> tuple[str, ...]:
+    """The kinds of start that differ."""
+    return KINDS if n_tasks > 1 else ("pooled",)
+
+
 def start(kind: str, blocks: list[Block], n_clusters: int, settings: Settings, rng: np.random.Generator) -> list[Array]:
     """Starting memberships of every block."""
     if kind == "random":
