@@ -9,7 +9,7 @@ demo: $(VENV)/.core
 	$(BIN)/mtcluster demo
 
 test: $(VENV)/.test
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto
 
 lint: $(VENV)/.lint
 	$(BIN)/ruff check .

@@ -28,7 +28,8 @@ def tables(rows: Sequence[Row], command: str) -> list[Part]:
             "clusters and classes for all tasks of a set (for unrelated tasks it means nothing). KM: k-means, 10 "
             "starts; GMM: Gaussian mixture, diagonal; NMF: largest component (features with negative values enter "
             "twice); SC: spectral clustering, cosine; 'All': on all tasks pooled, otherwise on each task "
-            "alone. Seconds: one run on one thread, other runs beside it; the embedding of SC is computed once for all seeds."
+            "alone. Seconds: one run on one thread, other runs beside it; the embedding of SC is computed once for "
+            "all seeds."
         ),
     ]
     for name, (features, sets) in GROUPS.items():
