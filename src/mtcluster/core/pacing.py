@@ -38,7 +38,9 @@ def soft(L: Array, lower: float, upper: float) -> Array:
     return np.where(L <= lower, 1, np.clip(between, 0, 1)).astype(L.dtype)
 
 
-def weights(L: Array, u: Array, fraction: float, weighting: str, soft_rule: str) -> Array:
+def weights(
+    L: Array, u: Array, fraction: float, weighting: str, soft_rule: str, lower_share: float = LOWER_SHARE
+) -> Array:
     """Weights of the examples of one task at a stage that selects a fraction of them.
 
     Hard weights of the last stage are all 1. The soft rule's λ2 lies just above the quantile, so that the example at
@@ -49,4 +51,4 @@ def weights(L: Array, u: Array, fraction: float, weighting: str, soft_rule: str)
     upper = quantile(L, u, fraction) * (1 + 1e-6)
     if soft_rule == "paper":  # γ = λ2 / 2
         return soft(L, upper / 3, upper)
-    return soft(L, max(quantile(L, u, LOWER_SHARE * fraction), LEAST_LOWER * upper), upper)
+    return soft(L, max(quantile(L, u, lower_share * fraction), LEAST_LOWER * upper), upper)

@@ -50,6 +50,7 @@ class Schedule:
     warmup_iter: int = 0
     max_iter: int = 50
     tol: float = 1e-4
+    lower_share: float = pacing.LOWER_SHARE  # soft rule "quantile": share of the selected examples with weight 1
 
 
 def stalled(trace: list[float], tol: float) -> bool:
@@ -129,7 +130,7 @@ def solve(blocks: list[Block], settings: Settings, pace: Schedule, Ps: list[Arra
         traces.append(result.trace)
     for fraction in pace.fractions:
         vs = [
-            pacing.weights(L, b.u, fraction, pace.weighting, pace.soft_rule)
+            pacing.weights(L, b.u, fraction, pace.weighting, pace.soft_rule, pace.lower_share)
             for b, L in zip(blocks, state.Ls, strict=True)
         ]
         state, report = replace(state, vs=vs), partial(progress, fraction)
