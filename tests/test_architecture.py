@@ -25,8 +25,8 @@ CORE = {
 # Each module may import those that stand before it, and itself nothing that comes after.
 ORDER = [
     "core.model", "core.updates", "core.projection", "core.pacing", "core.solver", "core.readout", "core.relations",
-    "core.starts", "core", "tasks", "tables", "_progress", "restarts", "decisions", "explanation", "base", "estimators",
-    "baselines", "metrics", "datasets", "selection",
+    "core.starts", "core", "tasks", "tables", "_progress", "restarts", "look", "decisions", "explanation", "base",
+    "estimators", "baselines", "metrics", "datasets", "selection",
     "__init__", "demo", "benchmark", "benchmark.rows", "benchmark.views", "benchmark.methods", "benchmark.runner",
     "benchmark.paper", "benchmark.peers", "benchmark.results", "benchmark.pages", "benchmark.report",
     "benchmark.peer_report", "benchmark.figures",

@@ -13,7 +13,8 @@ from sklearn.preprocessing import normalize
 from mtcluster import ASI, LSSMTC, SPMTC, PerTask
 from mtcluster.core.model import Settings, make_block
 from mtcluster.datasets import load_digits_tasks, make_multitask_blobs
-from mtcluster.decisions import Vote, directional, look_at, smooth, take_sample, task_frame, vote
+from mtcluster.decisions import Vote, vote
+from mtcluster.look import directional, look_at, smooth, take_sample, task_frame
 from mtcluster.metrics import clustering_accuracy, joint_accuracy, task_scores
 
 

@@ -19,10 +19,11 @@ from .core.readout import read_out
 from .core.relations import relatedness, support
 from .core.solver import Schedule
 from .core.starts import unlocked
-from .decisions import Evidence, Vote, decide, directional, offset_gain, task_frame
+from .decisions import Evidence, Vote, decide, locate
 from .explanation import describe
+from .look import directional, task_frame
 from .restarts import Run, best_of, kinds_of_starts
-from .tasks import TaskData, explain, positions, read_tasks, read_weights
+from .tasks import TaskData, named_error, positions, read_tasks, read_weights
 
 MAX_SPAN = 20_000  # order of the dense eigenproblem that the projection coupling may ask for
 WITHIN_WEIGHT = 0.7  # λ1 of tasks that are related, where it is left to the data
@@ -167,10 +168,7 @@ class MultiTaskClusterer(
         unit_rows = auto and directional(blocks)
         if offset == "auto":
             free = auto and settings.membership == "binary" and settings.coupling == "reconstruction"
-            offset = "none"
-            if free and not unit_rows and len(blocks) > 1:
-                gain = offset_gain(blocks, settings, self._vote, self.n_clusters, random_state)
-                offset = "mean" if gain >= self._vote.gain else "none"
+            offset, gain = locate(blocks, self._vote, self.n_clusters, random_state) if free else ("none", None)
         offsets, scales = task_frame(blocks, offset)
         settings = replace(settings, offsets=offsets, scales=scales)
         evidence = Evidence(self.get_params(deep=False), offset, unit_rows, gain)
@@ -233,7 +231,7 @@ class MultiTaskClusterer(
         try:
             P = check_array(self.init, dtype=data.Xs[0].dtype, input_name="init")
         except (TypeError, ValueError) as error:
-            raise explain(error, self.init, "init") from error
+            raise named_error(error, self.init, "init") from error
         wanted = (data.n, self.n_clusters)
         if P.shape != wanted:
             raise ValueError(f"init has shape {P.shape}, but memberships of shape {wanted} are needed.")

@@ -13,29 +13,23 @@ from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
-from scipy import sparse
 from scipy.optimize import linear_sum_assignment
-from scipy.sparse.linalg import LinearOperator, svds
 from sklearn.metrics import adjusted_rand_score
-from sklearn.neighbors import kneighbors_graph
 
 from .core import starts
-from .core.model import Array, Block, Matrix, Settings, make_block
+from .core.model import Array, Block, Settings, make_block
 from .core.readout import read_out
 from .core.relations import relatedness
-from .core.solver import Schedule, first_best, first_state, solve
+from .core.solver import Schedule, best_fit, first_best, first_state
+from .look import Look, Sampling, directional, look_at, smooth, take_sample, task_frame
 
 OFFSET_STARTS = 4  # of k-means of all rows, with and without the means of tasks
-UNIT = 1e-3  # rows whose lengths differ by no more than this share are directions
 
 
 @dataclass(frozen=True)
-class Vote:
+class Vote(Sampling):
     """Who votes, and what becomes of it."""
 
-    sample: int = 5000  # rows that the fits of the vote see, all tasks together
-    task_sample: int = 100  # of them from each task, where it has as many
-    dimensions: int = 50  # of the features that the vote is taken in
     smoothings: tuple[tuple[int, int], ...] = ((5, 1), (5, 2), (5, 4), (10, 2), (10, 4))  # neighbours, steps
     shares: tuple[float, ...] = (0.3, 0.5)  # λ1 of the fits that vote
     starts: int = 4  # of each kind; the lowest sum of losses votes
@@ -73,53 +67,20 @@ class Evidence:
     start: str = ""
 
 
-@dataclass(frozen=True)
-class Look:
-    """Rows of the tasks in few dimensions, and what each counts."""
+def locate(
+    blocks: list[Block], how: Vote, n_clusters: int, random_state: np.random.RandomState
+) -> tuple[str, float | None]:
+    """Whether the means of tasks are to be taken out, and by what share that tightens clusters, if it was asked.
 
-    Ys: list[Array]
-    us: list[Array]
-
-
-def task_frame(blocks: list[Block], kind: str) -> tuple[Array | None, Array | None]:
-    """Offsets b_k and scales s_k of the tasks, so that (x − b_k) / s_k has the same mean and spread in all of them."""
-    if kind == "none":
-        return None, None
-    sizes = np.array([float(b.u.sum()) for b in blocks])
-    means = np.stack([np.asarray(b.X.T @ b.u, dtype=np.float64) for b in blocks]) / sizes[:, None]
-    middle = sizes @ means / sizes.sum()
-    if kind == "mean":
-        return means - middle, None
-    # Σ u ‖x − mean‖² = Σ u ‖x − origin‖² − Σ u ‖mean − origin‖², the origin 0 where a sparse X has no entry.
-    spread = np.array([float(b.u @ b.sq) for b in blocks]) / sizes
-    spread -= np.array([np.sum((mean - b.origin) ** 2) for b, mean in zip(blocks, means, strict=True)])
-    widths = np.sqrt(np.maximum(spread, 0))
-    usable = widths > 1e-8 * widths.max()
-    scales = (
-        np.where(usable, widths / np.exp(np.mean(np.log(widths[usable]))), 1.0)
-        if usable.any()
-        else np.ones_like(widths)
-    )
-    return means - scales[:, None] * middle, scales
-
-
-def directional(blocks: list[Block]) -> bool:
-    """Whether all rows but those of zeros have one length, as TF-IDF and other normalised rows do.
-
-    Lengths are compared with the distances between rows: rows that lie together far from zero are no directions.
+    It is not asked of one task, nor of directions: they have no location.
     """
-    energy = np.concatenate([_energy(b.X) for b in blocks])
-    weights = np.concatenate([b.u for b in blocks]).astype(np.float64) * (energy > 0)
-    if not weights.any():
-        return False
-    mean = np.sum([np.asarray(b.X.T @ b.u, dtype=np.float64) for b in blocks], axis=0) / weights.sum()
-    spread = max(float(weights @ energy / weights.sum() - mean @ mean), 0.0)
-    return bool(np.ptp(np.sqrt(energy[weights > 0])) <= UNIT * np.sqrt(spread))
+    if len(blocks) == 1 or directional(blocks):
+        return "none", None
+    gain = offset_gain(blocks, how, n_clusters, random_state)
+    return "mean" if gain >= how.gain else "none", gain
 
 
-def offset_gain(
-    blocks: list[Block], settings: Settings, how: Vote, n_clusters: int, random_state: np.random.RandomState
-) -> float:
+def offset_gain(blocks: list[Block], how: Vote, n_clusters: int, random_state: np.random.RandomState) -> float:
     """By what share k-means of all rows gets tighter when the mean of each task is taken out.
 
     Much, where tasks lie apart. Not at all where they lie together and their means differ because they hold different
@@ -127,9 +88,9 @@ def offset_gain(
     """
     seed = random_state.randint(np.iinfo(np.int32).max)
     sample, _ = take_sample(blocks, how, np.random.default_rng(seed))
-    offsets, _ = task_frame(blocks, "mean")
     tightest = []
-    for frame in (settings, replace(settings, offsets=offsets)):
+    for kind in ("none", "mean"):
+        frame = Settings(0.5, 1, offsets=task_frame(blocks, kind)[0])
         look = look_at(sample, frame, how.dimensions, paced=False, unit_rows=False, seed=seed)
         rows = [make_block(Y, u, Y.mean(axis=0)) for Y, u in zip(look.Ys, look.us, strict=True)]
         rng = np.random.default_rng(seed)
@@ -175,6 +136,7 @@ def decide(
         labels = [a if left else b for a, b, left in zip(owns, labels, alone, strict=True)]
         labels = _corresponding(look, labels, n_clusters) if how.renumber else labels
     weights = np.where(alone, 1.0, settings.within_weight)
+    binary = replace(settings, within_weight=weights, coupling="reconstruction", membership="binary")
     decision = Decision(
         within_weight=weights,
         agreement=agreement,
@@ -184,60 +146,7 @@ def decide(
         n_rows=sum(map(len, look.Ys)),
         n_dimensions=look.Ys[0].shape[1],
     )
-    return _for_all_rows(blocks, sample, rows, labels, n_clusters, _binary(settings, weights)), decision
-
-
-def take_sample(blocks: list[Block], how: Vote, rng: np.random.Generator) -> tuple[list[Block], list[Array]]:
-    """Rows of each task, by its share of all rows that count, in their order, and which they are.
-
-    All of them, if they are not too many.
-    """
-    counting = [np.flatnonzero(b.u > 0) for b in blocks]
-    total = sum(map(len, counting))
-    sample, taken = [], []
-    for block, rows in zip(blocks, counting, strict=True):
-        size = max(min(len(rows), how.task_sample), round(how.sample * len(rows) / total))
-        if total > how.sample and size < len(rows):
-            rows = np.sort(rng.choice(rows, size=size, replace=False))
-        whole = len(rows) == len(block.sq)
-        sample.append(block if whole else make_block(block.X[rows], block.u[rows], block.origin))
-        taken.append(rows)
-    return sample, taken
-
-
-def look_at(
-    sample: list[Block], settings: Settings, dimensions: int, *, paced: bool, unit_rows: bool, seed: int
-) -> Look:
-    """The rows in the common frame of the tasks, on their leading directions where there are many features."""
-    d, n = sample[0].X.shape[1], sum(len(b.sq) for b in sample)
-    us = [b.u.astype(np.float64) for b in sample]
-    frames = [_Rows(b.X, settings, k, np.zeros(d)) for k, b in enumerate(sample)]
-    if not unit_rows:  # the middle of all rows, from which they are seen
-        sums = [frame.transposed(u) for frame, u in zip(frames, us, strict=True)]
-        middle = np.sum(sums, axis=0) / np.sum([u.sum() for u in us])
-        frames = [replace(frame, middle=middle) for frame in frames]
-    if min(n, d) <= dimensions:
-        return Look([frame.dense() for frame in frames], us)
-    V = _leading(frames, dimensions, np.random.default_rng(seed))
-    Ys = [frame.times(V) for frame in frames]
-    if unit_rows:
-        kept = [np.einsum("ij,ij->i", Y, Y) for Y in Ys]
-        Ys = [Y / np.sqrt(np.where(e > 0, e, 1))[:, None] for Y, e in zip(Ys, kept, strict=True)]
-        if paced:  # a direction that is mostly elsewhere would be blown up to the length of the others
-            us = [u * _prominence(e) for u, e in zip(us, kept, strict=True)]
-    return Look(Ys, us)
-
-
-def smooth(Y: Array, n_neighbors: int, steps: int) -> Array:
-    """Rows moved towards their nearest neighbours in the task: Y ← ½ Y + ½ D⁻¹ G Y, some times."""
-    if len(Y) <= 2:
-        return Y
-    G = kneighbors_graph(Y, min(n_neighbors, len(Y) - 1), include_self=False)
-    G = G.maximum(G.T)
-    G = sparse.diags(1 / np.asarray(G.sum(axis=1)).ravel()) @ G
-    for _ in range(steps):
-        Y = 0.5 * Y + 0.5 * (G @ Y)
-    return Y
+    return _for_all_rows(blocks, sample, rows, labels, n_clusters, binary), decision
 
 
 def vote(members: list[list[Array]], n_clusters: int, max_rounds: int = 10) -> list[Array]:
@@ -272,10 +181,8 @@ def _smoothed_fits(
         begun = [starts.start(kind, blocks, n_clusters, Settings(0.5, n_components), rng) for _ in range(how.starts)]
         for share in shares:
             settings = Settings(share, n_components)
-            fits = [
-                _read(blocks, settings, solve(blocks, settings, Schedule(tol=1e-5), Ps).state.centers) for Ps in begun
-            ]
-            found.append(fits[first_best([total for _, total in fits])][0])
+            best = best_fit(blocks, settings, Schedule(tol=1e-5), begun)
+            found.append([P.argmax(axis=1) for P in best.state.Ps])
     return found
 
 
@@ -285,12 +192,6 @@ def _own_labels(Y: Array, u: Array, how: Vote, n_clusters: int, seed: int) -> Ar
     block = make_block(Y, u, Y.mean(axis=0))
     runs = [starts.kmeans([block], n_clusters, rng) for _ in range(how.own_starts)]
     return runs[first_best([run.trace[-1] for run in runs])].state.Ps[0].argmax(axis=1)
-
-
-def _read(blocks: list[Block], settings: Settings, centers: Any) -> tuple[list[Array], float]:
-    readings = [read_out(b.X, settings, centers, k) for k, b in enumerate(blocks)]
-    total = sum(float(b.u @ L) for b, (_, L) in zip(blocks, readings, strict=True))
-    return [P.argmax(axis=1) for P, _ in readings], total
 
 
 def _corresponding(look: Look, labels: list[Array], n_clusters: int) -> list[Array]:
@@ -326,74 +227,8 @@ def _for_all_rows(
     return found
 
 
-def _binary(settings: Settings, weights: Array) -> Settings:
-    return Settings(weights, settings.n_components, offsets=settings.offsets, scales=settings.scales)
-
-
 def _renumbered(labels: Array, reference: Array, n_clusters: int) -> Array:
     """Labels under the matching that agrees best with the shares of a reference."""
     overlap = np.zeros((n_clusters, n_clusters))
     np.add.at(overlap, labels, reference)
     return linear_sum_assignment(overlap, maximize=True)[1][labels]
-
-
-def _prominence(kept: Array) -> Array:
-    """What a row counts: 1 if the leading directions show as much of it as of the median row, else less."""
-    median = np.median(kept)
-    return np.minimum(1, kept / median) ** 2 if median > 0 else np.ones_like(kept)
-
-
-def _energy(X: Matrix) -> Array:
-    squares = X.multiply(X).sum(axis=1) if sparse.issparse(X) else np.einsum("ij,ij->i", X, X)
-    return np.asarray(squares, dtype=np.float64).ravel()
-
-
-def _dense(X: Matrix) -> Array:
-    return (X.toarray() if sparse.issparse(X) else X).astype(np.float64)
-
-
-@dataclass(frozen=True)
-class _Rows:
-    """The rows of a task in the common frame, (x − b_k) / s_k − middle, without writing them down."""
-
-    X: Matrix
-    settings: Settings
-    task: int
-    middle: Array
-
-    def dense(self) -> Array:
-        return self.settings.from_task(_dense(self.X), self.task) - self.middle
-
-    def times(self, V: Array) -> Array:
-        """Product with d × l."""
-        origin = self.settings.in_task(self.middle, self.task)
-        return (np.asarray(self.X @ V, dtype=np.float64) - origin @ V) / self._scale()
-
-    def transposed(self, u: Array) -> Array:
-        """Product of the transposed rows with one number a row."""
-        origin = self.settings.in_task(self.middle, self.task)
-        return (np.asarray(self.X.T @ u, dtype=np.float64) - origin * u.sum()) / self._scale()
-
-    def _scale(self) -> float:
-        return 1.0 if self.settings.scales is None else float(self.settings.scales[self.task])
-
-
-def _leading(frames: list[_Rows], dimensions: int, rng: np.random.Generator) -> Array:
-    """The leading right singular vectors (d, l) of all rows in the common frame."""
-    d = frames[0].X.shape[1]
-    sizes = [frame.X.shape[0] for frame in frames]
-    cuts = np.cumsum(sizes)[:-1]
-
-    def down(v: Array) -> Array:
-        return np.concatenate([frame.times(v.ravel()) for frame in frames])
-
-    def up(u: Array) -> Array:
-        parts = np.split(u.ravel(), cuts)
-        return np.sum([frame.transposed(part) for frame, part in zip(frames, parts, strict=True)], axis=0)
-
-    operator = LinearOperator((sum(sizes), d), matvec=down, rmatvec=up, dtype=np.float64)
-    start = rng.standard_normal(min(operator.shape))
-    if not np.any(operator.T @ (operator @ rng.standard_normal(d))):
-        return np.eye(d, dimensions)  # all rows are zero
-    _, _, Vt = svds(operator, k=dimensions, v0=start, tol=1e-3)
-    return Vt[::-1].T

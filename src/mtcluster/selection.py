@@ -16,8 +16,9 @@ from sklearn.utils import check_random_state
 from .core import starts
 from .core.model import Array, Block, Settings, make_block
 from .core.readout import read_out
-from .core.solver import Schedule, first_best, solve
-from .decisions import Look, Vote, directional, look_at, offset_gain, take_sample, task_frame
+from .core.solver import Fit, Schedule, best_fit
+from .decisions import Vote, locate
+from .look import Look, directional, look_at, take_sample, task_frame
 from .tables import Table
 from .tasks import read_tasks, read_weights
 
@@ -171,15 +172,13 @@ def _check_rows(numbers: list[int], smallest: int) -> None:
 
 def _look(blocks: list[Block], numbers: list[int], rng: np.random.RandomState) -> Look:
     """The rows as the vote of `SPMTC` sees them."""
-    how, frame = Vote(), Settings(0.5, 1)
-    unit_rows = directional(blocks)
-    if not unit_rows and len(blocks) > 1:
-        middle = min(numbers[len(numbers) // 2], min(len(b.sq) for b in blocks))
-        if offset_gain(blocks, frame, how, middle, rng) >= how.gain:
-            frame = Settings(0.5, 1, offsets=task_frame(blocks, "mean")[0])
+    how = Vote()
+    middle = min(numbers[len(numbers) // 2], min(len(b.sq) for b in blocks))
+    offset, _ = locate(blocks, how, middle, rng)
+    frame = Settings(0.5, 1, offsets=task_frame(blocks, offset)[0])
     seed = rng.randint(np.iinfo(np.int32).max)
     sample, _ = take_sample(blocks, how, np.random.default_rng(seed))
-    return look_at(sample, frame, how.dimensions, paced=True, unit_rows=unit_rows, seed=seed)
+    return look_at(sample, frame, how.dimensions, paced=True, unit_rows=directional(blocks), seed=seed)
 
 
 def _split(look: Look, numbers: list[int], seed: int) -> list[tuple[float, float]]:
@@ -198,12 +197,11 @@ def _split(look: Look, numbers: list[int], seed: int) -> list[tuple[float, float
 
 def _compare(halves: list[list[Block]], c: int, rng: np.random.Generator) -> tuple[float, float]:
     settings = Settings(0.5, min(c, halves[0][0].X.shape[1]))
-    fits = [_best_centers(half, c, settings, rng) for half in halves]
+    fits = [_best(half, c, settings, rng) for half in halves]
     agreement, explained = [], []
     for own, other in ((0, 1), (1, 0)):
-        mine = [read_out(b.X, settings, fits[own], k) for k, b in enumerate(halves[own])]
-        theirs = [read_out(b.X, settings, fits[other], k) for k, b in enumerate(halves[own])]
-        agreement.append(adjusted_rand_score(_labels(mine), _labels(theirs)))
+        theirs = [read_out(b.X, settings, fits[other].state.centers, k) for k, b in enumerate(halves[own])]
+        agreement.append(adjusted_rand_score(_labels(fits[own].state.Ps), _labels([P for P, _ in theirs])))
         total = sum(float(b.u @ np.sum((b.X - np.average(b.X, axis=0, weights=_positive(b.u))) ** 2, axis=1))
                     for b in halves[own])  # fmt: skip
         left = sum(float(b.u @ L) for b, (_, L) in zip(halves[own], theirs, strict=True))
@@ -211,17 +209,14 @@ def _compare(halves: list[list[Block]], c: int, rng: np.random.Generator) -> tup
     return float(np.mean(agreement)), float(np.mean(explained))
 
 
-def _best_centers(blocks: list[Block], c: int, settings: Settings, rng: np.random.Generator) -> Any:
-    fits = [
-        solve(blocks, settings, Schedule(), starts.start(kind, blocks, c, settings, rng))
-        for kind in starts.kinds(len(blocks))
-        for _ in range(STARTS)
-    ]
-    return fits[first_best([fit.traces[-1][-1] for fit in fits])].state.centers
+def _best(blocks: list[Block], c: int, settings: Settings, rng: np.random.Generator) -> Fit:
+    kinds = [kind for kind in starts.kinds(len(blocks)) for _ in range(STARTS)]
+    begun = [starts.start(kind, blocks, c, settings, rng) for kind in kinds]
+    return best_fit(blocks, settings, Schedule(), begun)
 
 
-def _labels(readings: list[tuple[Array, Array]]) -> Array:
-    return np.concatenate([P.argmax(axis=1) for P, _ in readings])
+def _labels(Ps: list[Array]) -> Array:
+    return np.concatenate([P.argmax(axis=1) for P in Ps])
 
 
 def _positive(u: Array) -> Array:

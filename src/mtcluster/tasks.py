@@ -86,7 +86,7 @@ def read_weights(sample_weight: Any, data: TaskData, dtype: Any) -> list[Array]:
     try:
         weights = check_array(sample_weight, ensure_2d=False, dtype=dtype, allow_nd=True, input_name="sample_weight")
     except (TypeError, ValueError) as error:
-        raise explain(error, sample_weight, "sample_weight") from error
+        raise named_error(error, sample_weight, "sample_weight") from error
     if weights.shape != (data.n,):
         raise ValueError(
             f"sample_weight has shape {weights.shape}, but X has {data.n} rows: one weight a row is needed."
@@ -155,7 +155,7 @@ def _matrix(estimator: Any, X: Any, name: str, *, reset: bool, first: bool = Tru
     try:
         checked = validate_data(estimator, X, reset=reset, **options) if first else check_array(X, **options)
     except (TypeError, ValueError) as error:
-        raise explain(error, X, name) from error
+        raise named_error(error, X, name) from error
     if sparse.issparse(checked) and not checked.has_canonical_format:
         checked = checked.copy()
         checked.sum_duplicates()
@@ -288,7 +288,7 @@ def _check_finite(data: TaskData, names: list[str]) -> None:
         )
 
 
-def explain(error: Exception, X: Any, name: str) -> Exception:
+def named_error(error: Exception, X: Any, name: str) -> Exception:
     """scikit-learn's complaint about a matrix, with the argument and the columns that are not numbers named."""
     kind = TypeError if isinstance(error, TypeError) else ValueError
     bad = [column for column in getattr(X, "columns", ()) if not _is_numeric(X[column])]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from scipy import sparse
+from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.cluster import KMeans
 from sklearn.decomposition import NMF
 from sklearn.manifold import spectral_embedding
@@ -26,7 +26,6 @@ METHODS = ("KM", "SC", "ASI", "All KM", "All SC", "All ASI", *SHARED)
 # The paper names no tolerance, only that inner loops end after 50 iterations at the latest. The study "tolerance" tries
 # others.
 PAPER_TOL = {"LSSMTC": 1e-4, "SPMTC-h": 1e-5, "SPMTC-s": 1e-5}
-
 
 # What the defaults of SPMTC decide, each taken away: changed parameters, changed vote.
 ABLATIONS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
@@ -49,20 +48,26 @@ def run_method(spec: Spec, folder: str, view: views.View) -> tuple[Any, Any, int
     c = view.n_classes
     if spec.method in ("SC", "All SC"):
         return _spectral(spec, folder, view), None, -1
-    if spec.method in ("NMF", "All NMF", "GMM", "All GMM"):
-        label = _factorise if "NMF" in spec.method else _mix
-        return _by_groups(view, label, c, spec.run, pooled=spec.method.startswith("All")), None, -1
     model = _model(spec, c)
-    model.fit(view.X, tasks=view.tasks)
+    X = view.X.toarray() if "GMM" in spec.method and sparse.issparse(view.X) else view.X
+    model.fit(X, tasks=view.tasks)
     scores = model.score_samples(view.X, tasks=view.tasks) if view.strange.any() else None
     return model.labels_, scores, int(getattr(model, "n_iter_", -1))
 
 
 def _model(spec: Spec, c: int) -> Any:
     seed = spec.run
+    reach = Pooled if spec.method.startswith("All ") else PerTask
     if spec.method in ("KM", "All KM"):
-        kmeans = KMeans(c, n_init=1 if spec.protocol == "paper" else 10, random_state=seed)
-        return (Pooled if spec.method == "All KM" else PerTask)(kmeans)
+        return reach(KMeans(c, n_init=1 if spec.protocol == "paper" else 10, random_state=seed))
+    if spec.method in ("GMM", "All GMM"):
+        return reach(GaussianMixture(c, covariance_type="diag", n_init=3, random_state=seed))
+    if spec.method in ("NMF", "All NMF"):
+        return reach(LargestComponent(c, random_state=seed))
+    if spec.method in ABLATIONS:
+        changed, vote = ABLATIONS[spec.method]
+        ablated = type("SPMTC", (SPMTC,), {"_vote": replace(SPMTC._vote, **vote)})
+        return ablated(c, random_state=seed, **changed)
     options: dict[str, Any] = {"random_state": seed, "coupling": spec.coupling}
     if spec.protocol == "paper":
         options |= {"membership": "nonnegative", "init": "random", "tol": PAPER_TOL.get(spec.method, 1e-4)}
@@ -71,15 +76,11 @@ def _model(spec: Spec, c: int) -> Any:
     if spec.n_components > 0:
         options["n_components"] = spec.n_components
     if spec.method in ("ASI", "All ASI"):
-        return (Pooled if spec.method == "All ASI" else PerTask)(ASI(c, **options))
+        return reach(ASI(c, **options))
     if spec.within_weight >= 0:
         options["within_weight"] = spec.within_weight
     if spec.method == "LSSMTC":
         return LSSMTC(c, **options)
-    if spec.method in ABLATIONS:
-        changed, vote = ABLATIONS[spec.method]
-        ablated = type("SPMTC", (SPMTC,), {"_vote": replace(SPMTC._vote, **vote)})
-        return ablated(c, random_state=seed, **changed)
     weighting = "hard" if spec.method == "SPMTC-h" else "soft"
     rule = "paper" if spec.protocol == "paper" else "quantile"
     pace: dict[str, Any] = {"initial_fraction": spec.initial_fraction, "fraction_step": spec.fraction_step}
@@ -106,25 +107,23 @@ def _embedding(folder: str, data_set: str, features: str, task: int) -> Any:
     return spectral_embedding(affinity, n_components=view.n_classes, drop_first=False, random_state=0)
 
 
-def _by_groups(view: views.View, label: Callable[[Any, int, int], Any], c: int, seed: int, *, pooled: bool) -> Any:
-    """Labels of a function of the rows, of each task or of all tasks together."""
-    if pooled:
-        return label(view.X, c, seed)
-    labels = np.empty(len(view.y), dtype=int)
-    for task in np.unique(view.tasks):
-        labels[view.tasks == task] = label(view.X[view.tasks == task], c, seed)
-    return labels
+class LargestComponent(ClusterMixin, BaseEstimator):
+    """NMF as a clusterer: the largest component of a row. Features with negative values go in twice, by sign."""
 
+    def __init__(self, n_components: int, random_state: Any = None) -> None:
+        self.n_components = n_components
+        self.random_state = random_state
 
-def _mix(X: Any, c: int, seed: int) -> Any:
-    X = X.toarray() if sparse.issparse(X) else X
-    return GaussianMixture(c, covariance_type="diag", n_init=3, random_state=seed).fit_predict(X)
+    def fit(self, X: Any, y: Any = None) -> Any:
+        """Factorise, and keep the largest component of each row."""
+        if (X.data if sparse.issparse(X) else X).min(initial=0) < 0:
+            X = np.hstack([np.maximum(X, 0), np.maximum(-X, 0)])
+        init = "nndsvdar" if self.n_components <= min(X.shape) else "random"
+        model = NMF(self.n_components, init=init, random_state=self.random_state, max_iter=400, tol=1e-4)
+        self.labels_ = model.fit_transform(X).argmax(axis=1)
+        return self
 
-
-def _factorise(X: Any, c: int, seed: int) -> Any:
-    """The largest component of a row; features that have negative values go in as two, above and below zero."""
-    if (X.data if sparse.issparse(X) else X).min(initial=0) < 0:
-        X = np.hstack([np.maximum(X, 0), np.maximum(-X, 0)])
-    init = "nndsvdar" if c <= min(X.shape) else "random"
-    model = NMF(c, init=init, random_state=seed, max_iter=400, tol=1e-4)
-    return model.fit_transform(X).argmax(axis=1)
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags

@@ -23,7 +23,7 @@ Matrix = Any  # a dense array or a SciPy CSR matrix: what has `@` and `.T`
 
 @dataclass(frozen=True)
 class Settings:
-    """What the user chose; it does not change during a fit."""
+    """What the user chose, or the data decided; it does not change during a fit."""
 
     within_weight: float | Array  # λ1, or (m,) one a task
     n_components: int  # l
@@ -36,23 +36,26 @@ class Settings:
         """λ1 of a task."""
         return float(self.within_weight if np.ndim(self.within_weight) == 0 else np.asarray(self.within_weight)[task])
 
+    def scale(self, task: int) -> float:
+        """s_k of a task."""
+        return 1.0 if self.scales is None else float(self.scales[task])
+
     def in_task(self, Z: Array, task: int | None) -> Array:
         """Shared centres Z as they lie in a task, b_k + s_k Z; None: where they are."""
         if task is None or self.offsets is None:
             return Z
-        scale = 1.0 if self.scales is None else float(self.scales[task])
-        return self.offsets[task] + scale * Z
+        return self.offsets[task] + self.scale(task) * Z
 
     def from_task(self, x: Array, task: int) -> Array:
         """A row of a task in the common frame: the inverse of `in_task`."""
         if self.offsets is None:
             return x
-        return (x - self.offsets[task]) / (1.0 if self.scales is None else self.scales[task])
+        return (x - self.offsets[task]) / self.scale(task)
 
     def pooled(self, S: Array, T: Array) -> tuple[Array, Array]:
         """The sums S (m, c, c) and T (m, c, d) of all tasks in the common frame, by their shares of the shared term."""
         if self.offsets is not None:
-            scales = np.ones(len(S)) if self.scales is None else self.scales
+            scales = np.array([self.scale(k) for k in range(len(S))])
             counts = np.einsum("kii->ki", S)
             T = scales[:, None, None] * (T - counts[:, :, None] * self.offsets[:, None, :])
             S = (scales**2)[:, None, None] * S

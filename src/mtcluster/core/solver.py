@@ -142,6 +142,12 @@ def solve(blocks: list[Block], settings: Settings, pace: Schedule, Ps: list[Arra
     return Fit(state, traces, list(pace.fractions), weight_trace, result.converged, shares)
 
 
+def best_fit(blocks: list[Block], settings: Settings, pace: Schedule, starts: list[list[Array]]) -> Fit:
+    """The fit of lowest final objective from several starts; with all weights 1 in the end, of lowest Σ L."""
+    fits = [solve(blocks, settings, pace, Ps) for Ps in starts]
+    return fits[first_best([fit.traces[-1][-1] for fit in fits])]
+
+
 def first_state(blocks: list[Block], settings: Settings, Ps: list[Array], span: projection.Span | None) -> State:
     """Given memberships with all weights 1, the centres that fit them and the losses there."""
     vs = [np.ones_like(b.sq) for b in blocks]

@@ -1,0 +1,172 @@
+"""What the quick fits of a vote see: a sample of the rows, in the common frame of the tasks, in few dimensions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy import sparse
+from scipy.sparse.linalg import LinearOperator, svds
+from sklearn.neighbors import kneighbors_graph
+
+from .core.model import Array, Block, Matrix, Settings, make_block, squared_norms
+
+UNIT = 1e-3  # rows whose lengths differ by no more than this share are directions
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """How much is looked at."""
+
+    sample: int = 5000  # rows, all tasks together
+    task_sample: int = 100  # of them from each task, where it has as many
+    dimensions: int = 50  # of the features that the rows are seen in
+
+
+@dataclass(frozen=True)
+class Look:
+    """Rows of the tasks in few dimensions, and what each counts."""
+
+    Ys: list[Array]
+    us: list[Array]
+
+
+def task_frame(blocks: list[Block], kind: str) -> tuple[Array | None, Array | None]:
+    """Offsets b_k and scales s_k of the tasks, so that (x − b_k) / s_k has the same mean and spread in all of them."""
+    if kind == "none":
+        return None, None
+    sizes = np.array([float(b.u.sum()) for b in blocks])
+    means = np.stack([np.asarray(b.X.T @ b.u, dtype=np.float64) for b in blocks]) / sizes[:, None]
+    middle = sizes @ means / sizes.sum()
+    if kind == "mean":
+        return means - middle, None
+    # Σ u ‖x − mean‖² = Σ u ‖x − origin‖² − Σ u ‖mean − origin‖², the origin 0 where a sparse X has no entry.
+    spread = np.array([float(b.u @ b.sq) for b in blocks]) / sizes
+    spread -= np.array([np.sum((mean - b.origin) ** 2) for b, mean in zip(blocks, means, strict=True)])
+    widths = np.sqrt(np.maximum(spread, 0))
+    usable = widths > 1e-8 * widths.max()
+    scales = (
+        np.where(usable, widths / np.exp(np.mean(np.log(widths[usable]))), 1.0)
+        if usable.any()
+        else np.ones_like(widths)
+    )
+    return means - scales[:, None] * middle, scales
+
+
+def directional(blocks: list[Block]) -> bool:
+    """Whether all rows but those of zeros have one length, as TF-IDF and other normalised rows do.
+
+    Lengths are compared with the distances between rows: rows that lie together far from zero are no directions.
+    """
+    energy = np.concatenate([squared_norms(b.X, np.zeros_like(b.origin)) for b in blocks]).astype(np.float64)
+    weights = np.concatenate([b.u for b in blocks]).astype(np.float64) * (energy > 0)
+    if not weights.any():
+        return False
+    mean = np.sum([np.asarray(b.X.T @ b.u, dtype=np.float64) for b in blocks], axis=0) / weights.sum()
+    spread = max(float(weights @ energy / weights.sum() - mean @ mean), 0.0)
+    return bool(np.ptp(np.sqrt(energy[weights > 0])) <= UNIT * np.sqrt(spread))
+
+
+def take_sample(blocks: list[Block], how: Sampling, rng: np.random.Generator) -> tuple[list[Block], list[Array]]:
+    """Rows of each task, by its share of all rows that count, in their order, and which they are.
+
+    All of them, if they are not too many.
+    """
+    counting = [np.flatnonzero(b.u > 0) for b in blocks]
+    total = sum(map(len, counting))
+    sample, taken = [], []
+    for block, rows in zip(blocks, counting, strict=True):
+        size = max(min(len(rows), how.task_sample), round(how.sample * len(rows) / total))
+        if total > how.sample and size < len(rows):
+            rows = np.sort(rng.choice(rows, size=size, replace=False))
+        whole = len(rows) == len(block.sq)
+        sample.append(block if whole else make_block(block.X[rows], block.u[rows], block.origin))
+        taken.append(rows)
+    return sample, taken
+
+
+def look_at(
+    sample: list[Block], settings: Settings, dimensions: int, *, paced: bool, unit_rows: bool, seed: int
+) -> Look:
+    """The rows in the common frame of the tasks, on their leading directions where there are many features."""
+    d, n = sample[0].X.shape[1], sum(len(b.sq) for b in sample)
+    us = [b.u.astype(np.float64) for b in sample]
+    frames = [_Rows(b.X, settings, k, np.zeros(d)) for k, b in enumerate(sample)]
+    if not unit_rows:  # the middle of all rows, from which they are seen
+        sums = [frame.transposed(u) for frame, u in zip(frames, us, strict=True)]
+        middle = np.sum(sums, axis=0) / np.sum([u.sum() for u in us])
+        frames = [replace(frame, middle=middle) for frame in frames]
+    if min(n, d) <= dimensions:
+        return Look([frame.dense() for frame in frames], us)
+    V = _leading(frames, dimensions, np.random.default_rng(seed))
+    Ys = [frame.times(V) for frame in frames]
+    if unit_rows:
+        kept = [np.einsum("ij,ij->i", Y, Y) for Y in Ys]
+        Ys = [Y / np.sqrt(np.where(e > 0, e, 1))[:, None] for Y, e in zip(Ys, kept, strict=True)]
+        if paced:  # a direction that is mostly elsewhere would be blown up to the length of the others
+            us = [u * _prominence(e) for u, e in zip(us, kept, strict=True)]
+    return Look(Ys, us)
+
+
+def smooth(Y: Array, n_neighbors: int, steps: int) -> Array:
+    """Rows moved towards their nearest neighbours in the task: Y ← ½ Y + ½ D⁻¹ G Y, some times."""
+    if len(Y) <= 2:
+        return Y
+    G = kneighbors_graph(Y, min(n_neighbors, len(Y) - 1), include_self=False)
+    G = G.maximum(G.T)
+    G = sparse.diags(1 / np.asarray(G.sum(axis=1)).ravel()) @ G
+    for _ in range(steps):
+        Y = 0.5 * Y + 0.5 * (G @ Y)
+    return Y
+
+
+def _prominence(kept: Array) -> Array:
+    """What a row counts: 1 if the leading directions show as much of it as of the median row, else less."""
+    median = np.median(kept)
+    return np.minimum(1, kept / median) ** 2 if median > 0 else np.ones_like(kept)
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """The rows of a task in the common frame, (x − b_k) / s_k − middle, without writing them down."""
+
+    X: Matrix
+    settings: Settings
+    task: int
+    middle: Array
+
+    def dense(self) -> Array:
+        """The rows, written down."""
+        X = self.X.toarray() if sparse.issparse(self.X) else self.X
+        return self.settings.from_task(X.astype(np.float64), self.task) - self.middle
+
+    def times(self, V: Array) -> Array:
+        """Product with d × l."""
+        origin = self.settings.in_task(self.middle, self.task)
+        return (np.asarray(self.X @ V, dtype=np.float64) - origin @ V) / self.settings.scale(self.task)
+
+    def transposed(self, u: Array) -> Array:
+        """Product of the transposed rows with one number a row."""
+        origin = self.settings.in_task(self.middle, self.task)
+        return (np.asarray(self.X.T @ u, dtype=np.float64) - origin * u.sum()) / self.settings.scale(self.task)
+
+
+def _leading(frames: list[_Rows], dimensions: int, rng: np.random.Generator) -> Array:
+    """The leading right singular vectors (d, l) of all rows in the common frame."""
+    d = frames[0].X.shape[1]
+    sizes = [frame.X.shape[0] for frame in frames]
+    cuts = np.cumsum(sizes)[:-1]
+
+    def down(v: Array) -> Array:
+        return np.concatenate([frame.times(v.ravel()) for frame in frames])
+
+    def up(u: Array) -> Array:
+        parts = np.split(u.ravel(), cuts)
+        return np.sum([frame.transposed(part) for frame, part in zip(frames, parts, strict=True)], axis=0)
+
+    operator = LinearOperator((sum(sizes), d), matvec=down, rmatvec=up, dtype=np.float64)
+    start = rng.standard_normal(min(operator.shape))
+    if not np.any(operator.T @ (operator @ rng.standard_normal(d))):
+        return np.eye(d, dimensions)  # all rows are zero
+    _, _, Vt = svds(operator, k=dimensions, v0=start, tol=1e-3)
+    return Vt[::-1].T
