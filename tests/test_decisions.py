@@ -281,11 +281,13 @@ def test_explain_says_what_was_decided(unrelated, blobs, capsys):
     assert "Sharing: within_weight=0.7 for tasks 0 (agreement" in shared
     assert "the mean of each task was taken out" in shared
     assert "one iteration each" in shared
+    assert "the hardest 5 % of the rows let in count less" in shared
 
 
 def test_explain_says_what_was_set(blobs, capsys):
     plain = said(LSSMTC(4, within_weight=0.3, random_state=0).fit(blobs.X, tasks=blobs.tasks), capsys)
     assert "within_weight=0.3, as set" in plain
+    assert "count less" not in plain
     assert "Start: per-task and pooled; of several" in plain
     given = said(SPMTC(4, init=np.eye(4)[blobs.y], task_offset="none").fit(blobs.X, tasks=blobs.tasks), capsys)
     assert "Start: the memberships given as init." in given

@@ -144,7 +144,8 @@ class MultiTaskClusterer(
             n_jobs=self.n_jobs,
             progress=progress,
         )
-        self._settings, self._evidence = settings, replace(evidence, start=" and ".join(dict.fromkeys(kinds)))
+        self._settings = settings
+        self._evidence = replace(evidence, start=" and ".join(dict.fromkeys(kinds)), pace=pace)
         self._store(data, run, blocks)
         progress.end()
         self._warn(run)

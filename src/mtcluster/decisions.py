@@ -8,7 +8,7 @@ clustering has nothing to do with the vote, or if its clusters lie in other dire
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -65,6 +65,7 @@ class Evidence:
     gain: float | None  # of taking the means of tasks out, if it was asked
     decision: Decision | None = None  # None: there was no vote
     start: str = ""
+    pace: Schedule = field(default_factory=Schedule)
 
 
 def locate(

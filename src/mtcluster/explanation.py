@@ -111,13 +111,17 @@ def _membership(model: Any) -> str:
 
 
 def _iterations(model: Any) -> str:
-    n = len(model.fractions_)
+    n, pace = len(model.fractions_), model._evidence.pace
     stages = "all rows at once"
     if n > 1:
         stages = f"{n} stages, from the easiest {100 * model.fractions_[0]:.0f} % of each task's rows to all"
     if model._evidence.start == "vote" and model.n_iter_ == n:
-        return f"Fit: {stages}, one iteration{' each' if n > 1 else ''}: longer loops drift away from the vote."
-    return f"Fit: {stages}, {_count(model.n_iter_, 'iteration')} in all."
+        line = f"Fit: {stages}, one iteration{' each' if n > 1 else ''}: longer loops drift away from the vote."
+    else:
+        line = f"Fit: {stages}, {_count(model.n_iter_, 'iteration')} in all."
+    if pace.weighting == "soft" and pace.soft_rule == "quantile":
+        line += f" At each stage the hardest {100 * (1 - pace.lower_share):.0f} % of the rows let in count less."
+    return line
 
 
 def _relatedness(model: Any) -> str:
