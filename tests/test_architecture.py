@@ -17,6 +17,7 @@ CORE = {
     "core.updates",
     "core.projection",
     "core.pacing",
+    "core.rows",
     "core.solver",
     "core.starts",
     "core.readout",
@@ -24,8 +25,9 @@ CORE = {
 }
 # Each module may import those that stand before it, and itself nothing that comes after.
 ORDER = [
-    "core.model", "core.updates", "core.projection", "core.pacing", "core.solver", "core.readout", "core.relations",
-    "core.starts", "core", "tasks", "tables", "_progress", "restarts", "look", "decisions", "explanation", "base",
+    "core.model", "core.updates", "core.projection", "core.pacing", "core.readout", "core.rows", "core.solver",
+    "core.relations", "core.starts", "core", "tasks", "tables", "_progress", "look", "restarts", "decisions",
+    "engines", "engines.local", "explanation", "base",
     "estimators", "baselines", "metrics", "datasets", "selection",
     "__init__", "demo", "benchmark", "benchmark.rows", "benchmark.views", "benchmark.methods", "benchmark.runner",
     "benchmark.paper", "benchmark.peers", "benchmark.results", "benchmark.pages", "benchmark.report",

@@ -12,6 +12,7 @@ from sklearn.preprocessing import normalize
 
 from mtcluster import ASI, LSSMTC, SPMTC, PerTask
 from mtcluster.core.model import Settings, make_block
+from mtcluster.core.rows import LocalRows
 from mtcluster.datasets import load_digits_tasks, make_multitask_blobs
 from mtcluster.decisions import Vote, vote
 from mtcluster.look import directional, look_at, smooth, take_sample, task_frame
@@ -77,7 +78,7 @@ def test_the_frame_gives_all_tasks_the_same_mean_and_spread(as_matrix):
     rng = np.random.default_rng(0)
     Xs = [(k + 1) * rng.random((30 + k, 4)) + 10 * k for k in range(3)]
     us = [rng.random(len(X)) for X in Xs]
-    blocks = [block_of(as_matrix(X), u) for X, u in zip(Xs, us, strict=True)]
+    blocks = LocalRows([block_of(as_matrix(X), u) for X, u in zip(Xs, us, strict=True)], 1)
     for kind in ("mean", "scale"):
         offsets, scales = task_frame(blocks, kind)
         settings = Settings(0.5, 2, offsets=offsets, scales=scales)
@@ -95,11 +96,13 @@ def test_only_rows_of_one_length_are_directions():
     rng = np.random.default_rng(0)
     X = rng.random((20, 5))
     unit = normalize(X)
-    assert directional([block_of(unit)])
-    assert directional([block_of(sparse.csr_matrix(unit)), block_of(np.vstack([unit, np.zeros(5)]))])
-    assert not directional([block_of(X)])
-    assert not directional([block_of(unit + 1e6)])
-    assert not directional([block_of(np.zeros((4, 5)))])
+    assert directional(LocalRows([block_of(unit)], 1).summary)
+    assert directional(
+        LocalRows([block_of(sparse.csr_matrix(unit)), block_of(np.vstack([unit, np.zeros(5)]))], 1).summary
+    )
+    assert not directional(LocalRows([block_of(X)], 1).summary)
+    assert not directional(LocalRows([block_of(unit + 1e6)], 1).summary)
+    assert not directional(LocalRows([block_of(np.zeros((4, 5)))], 1).summary)
 
 
 @pytest.mark.parametrize("unit_rows", [False, True])
@@ -132,13 +135,13 @@ def test_rows_that_the_leading_directions_hardly_show_count_less():
 def test_a_sample_has_each_tasks_share_and_no_row_of_weight_0():
     rng = np.random.default_rng(0)
     blocks = [block_of(rng.random((n, 2)), np.r_[np.zeros(5), np.ones(n - 5)]) for n in (3000, 6000, 40)]
-    sample, rows = take_sample(blocks, Vote(sample=900), rng)
+    sample, rows = take_sample(LocalRows(blocks, 1), Vote(sample=900), rng)
     assert [len(b.sq) for b in sample] == [299, 598, 35]
     assert all(b.u.min() == 1 for b in sample)
     for part, chosen, block in zip(sample, rows, blocks, strict=True):
-        assert_array_equal(part.X, block.X[chosen])
+        assert_array_equal(part.X, block.X[5:][chosen])
     whole = [block_of(rng.random((30, 2)))]
-    assert take_sample(whole, Vote(), rng)[0][0] is whole[0]
+    assert take_sample(LocalRows(whole, 1), Vote(), rng)[0][0] is whole[0]
 
 
 def test_a_vote_on_a_sample_labels_all_rows():

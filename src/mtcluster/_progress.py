@@ -6,7 +6,7 @@ import sys
 import warnings
 from typing import Any
 
-from .core.solver import Schedule
+from .core.pacing import Schedule
 
 try:
     from sklearn.callback import CallbackSupportMixin

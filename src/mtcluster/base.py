@@ -14,12 +14,14 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from ._progress import CallbackSupportMixin, FitProgress, warn_user
-from .core.model import Array, Block, Centers, Settings, make_block
+from .core.model import Array, Centers, Settings
+from .core.pacing import Schedule
 from .core.readout import read_out
 from .core.relations import relatedness, support
-from .core.solver import Schedule
-from .core.starts import unlocked
+from .core.rows import Rows
+from .core.updates import one_hot
 from .decisions import Evidence, Vote, decide, locate
+from .engines.local import local_rows, row_threads
 from .explanation import describe
 from .look import directional, task_frame
 from .restarts import Run, best_of, kinds_of_starts
@@ -120,36 +122,40 @@ class MultiTaskClusterer(
             The fitted estimator.
         """
         data = read_tasks(self, X, tasks, reset=True)
-        us = read_weights(sample_weight, data, data.Xs[0].dtype)
+        us = read_weights(sample_weight, data, data.dtype)
         if self._pools_tasks:
             data, us = data.pooled(), [data.join(us)]
-        d = data.Xs[0].shape[1]
-        self._check_sizes(data, d)
-        random_state = check_random_state(self.random_state)
-        settings = self._make_settings(d)
-        blocks = [make_block(X, u, settings.origin((X.T @ u) / u.sum())) for X, u in zip(data.Xs, us, strict=True)]
-        settings, voted, evidence = self._decide(blocks, settings, random_state)
-        given, kinds = self._starts(data, settings, voted)
-        pace = self._schedule(voted=kinds == ["vote"])
+        self._check_sizes(data)
         arguments = {"X": X, "y": y, "metadata": {"tasks": tasks, "sample_weight": sample_weight}}
+        with row_threads(self.n_jobs) as each:
+            settings = self._make_settings(data.n_features)
+            self._fit_rows(data, local_rows(data, us, settings, self.n_clusters, each), settings, arguments)
+        return self
+
+    def _fit_rows(self, data: TaskData, rows: Rows, settings: Settings, arguments: dict[str, Any]) -> None:
+        """Decide, start, solve and store, wherever the rows live."""
+        random_state = check_random_state(self.random_state)
+        settings, voted, evidence = self._decide(rows, settings, random_state)
+        given, kinds = self._starts(data, rows, settings, voted)
+        pace = self._schedule(voted=kinds == ["vote"])
         progress = FitProgress(self, kinds, pace, arguments)
         run = best_of(
-            blocks,
+            rows,
             settings,
             pace,
             kinds,
             given,
-            n_clusters=self.n_clusters,
+            sizes=data.sizes,
+            dtype=data.dtype,
             random_state=random_state,
             n_jobs=self.n_jobs,
             progress=progress,
         )
         self._settings = settings
         self._evidence = replace(evidence, start=" and ".join(dict.fromkeys(kinds)), pace=pace)
-        self._store(data, run, blocks)
+        self._store(data, rows, run)
         progress.end()
         self._warn(run)
-        return self
 
     def _make_settings(self, d: int) -> Settings:
         """What is known before the data are looked at."""
@@ -159,24 +165,24 @@ class MultiTaskClusterer(
         return Settings(weight, n_components, self.coupling, membership)
 
     def _decide(
-        self, blocks: list[Block], settings: Settings, random_state: np.random.RandomState
+        self, rows: Rows, settings: Settings, random_state: np.random.RandomState
     ) -> tuple[Settings, list[Array] | None, Evidence]:
         """Settle what is left open, from the data; a number for within_weight leaves the plain model.
 
-        Returns the settings, the memberships that were voted for (None without a vote) and what was seen.
+        Returns the settings, the labels that were voted for (None without a vote) and what was seen.
         """
         auto, offset, gain = self._within_weight() == "auto", self._task_offset(), None
-        unit_rows = auto and directional(blocks)
+        unit_rows = auto and directional(rows.summary)
         if offset == "auto":
             free = auto and settings.membership == "binary" and settings.coupling == "reconstruction"
-            offset, gain = locate(blocks, self._vote, self.n_clusters, random_state) if free else ("none", None)
-        offsets, scales = task_frame(blocks, offset)
+            offset, gain = locate(rows, self._vote, self.n_clusters, random_state) if free else ("none", None)
+        offsets, scales = task_frame(rows, offset)
         settings = replace(settings, offsets=offsets, scales=scales)
         evidence = Evidence(self.get_params(deep=False), offset, unit_rows, gain)
         if not auto:
             return settings, None, evidence
         voted, decision = decide(
-            blocks,
+            rows,
             settings,
             self._vote,
             n_clusters=self.n_clusters,
@@ -190,22 +196,22 @@ class MultiTaskClusterer(
         return settings, voted, replace(evidence, decision=decision)
 
     def _starts(
-        self, data: TaskData, settings: Settings, voted: list[Array] | None
+        self, data: TaskData, rows: Rows, settings: Settings, voted: list[Array] | None
     ) -> tuple[list[Array] | None, list[str]]:
         """The start if there is one, and the kinds of starts to draw otherwise."""
         if not isinstance(self.init, str):
-            return self._given_start(data, settings), ["given"]
+            return rows.place(self._given_start(data, settings)), ["given"]
         if voted is not None and self.init == "auto":
-            return unlocked(voted, settings), ["vote"]
-        return None, kinds_of_starts(self.init, self.n_init, len(data.Xs))
+            return voted, ["vote"]
+        return None, kinds_of_starts(self.init, self.n_init, len(data.labels))
 
-    def _check_sizes(self, data: TaskData, d: int) -> None:
+    def _check_sizes(self, data: TaskData) -> None:
         """What can only be checked with the data at hand."""
-        c = self.n_clusters
-        for label, X in zip(data.labels.tolist(), data.Xs, strict=True):
-            if X.shape[0] < c:
+        c, d = self.n_clusters, data.n_features
+        for label, size in zip(data.labels.tolist(), data.sizes, strict=True):
+            if size < c:
                 raise ValueError(
-                    f"n_samples={X.shape[0]} in task {label!r} should be >= n_clusters={c}: "
+                    f"n_samples={size} in task {label!r} should be >= n_clusters={c}: "
                     "take fewer clusters or leave the task out."
                 )
         if self.n_components is not None and self.n_components > d:
@@ -230,7 +236,7 @@ class MultiTaskClusterer(
     def _given_start(self, data: TaskData, settings: Settings) -> list[Array]:
         """The memberships that the user gave as `init`, checked, by task."""
         try:
-            P = check_array(self.init, dtype=data.Xs[0].dtype, input_name="init")
+            P = check_array(self.init, dtype=data.dtype, input_name="init")
         except (TypeError, ValueError) as error:
             raise named_error(error, self.init, "init") from error
         wanted = (data.n, self.n_clusters)
@@ -239,42 +245,41 @@ class MultiTaskClusterer(
         if np.any(P < 0) or np.any(P.sum(axis=1) == 0):
             raise ValueError("init must hold non-negative memberships, with at least one positive entry in each row.")
         if settings.membership == "binary":
-            P = np.eye(self.n_clusters, dtype=P.dtype)[np.argmax(P, axis=1)]
+            P = np.argmax(P, axis=1)
         elif np.any(P == 0):
             warn_user("init holds zeros, which membership='nonnegative' never leaves: add a small number, 0.2 say.")
         return data.split(P)
 
-    def _store(self, data: TaskData, run: Run, blocks: list[Block]) -> None:
-        m, d = len(blocks), blocks[0].X.shape[1]
+    def _store(self, data: TaskData, rows: Rows, run: Run) -> None:
+        m, d = rows.origins.shape
         self.tasks_ = data.labels
         self.membership_, self.task_offset_ = self._settings.membership, self._evidence.offset
         self.within_weight_ = np.array([self._settings.share(k) for k in range(m)])
         self.task_offsets_ = np.zeros((m, d)) if self._settings.offsets is None else self._settings.offsets
         self.task_scales_ = np.ones(m) if self._settings.scales is None else self._settings.scales
-        self.memberships_ = data.join(run.memberships)
         self.losses_ = data.join(run.losses)
-        self.labels_ = np.argmax(self.memberships_, axis=1).astype(np.int32)
-        self.weight_trace_ = np.stack([data.join(vs) for vs in run.fit.weight_trace])
-        self.weights_ = self.weight_trace_[-1]
+        self.labels_, self.memberships_ = _labels_and_memberships(
+            data.join(run.memberships), self.n_clusters, self.losses_, data.xp
+        )
+        self.weight_trace_ = data.xp.stack([data.join(vs) for vs in run.fit.weight_trace])
+        self.weights_ = self.weight_trace_[-1, :]
         self.fractions_ = np.array(run.fit.fractions)
-        selected = self.weight_trace_ > 0
-        selected[-1] = True  # a row whose sample weight is 0 may never be
-        self.admitted_ = self.fractions_[np.argmax(selected, axis=0)]
+        self.admitted_ = _admitted(self.weight_trace_, self.fractions_, data.xp)
         self.task_centers_ = run.centers.Ms
-        self.shared_centers_ = run.centers.M
-        self.subspace_ = run.centers.W
-        sizes = np.stack([b.u.astype(np.float64) @ P for b, P in zip(blocks, run.memberships, strict=True)])
+        self.shared_centers_ = np.asarray(run.centers.M)
+        self.subspace_ = np.asarray(run.centers.W)
+        sizes = rows.sizes(run.memberships)
         self.cluster_sizes_ = sizes
         self.task_relatedness_ = relatedness(run.centers.Ms.astype(np.float64), sizes)
         self.cluster_support_ = support(run.centers.Ms.astype(np.float64), sizes, self.within_weight_ < 1)
         self.objective_trace_ = run.fit.traces
         self.n_iter_ = sum(len(trace) for trace in run.fit.traces)
         self.converged_ = run.fit.converged
-        self._n_features_out = run.centers.W.shape[1]
+        self._n_features_out = self.subspace_.shape[1]
 
     def _warn(self, run: Run) -> None:
         """Say what a user should know about a fit that worked."""
-        c, used = self.n_clusters, len(np.unique(self.labels_))
+        c, used = self.n_clusters, int(np.count_nonzero(self.cluster_sizes_.sum(axis=0)))
         if used < c:
             warn_user(
                 f"{c - used} of {c} clusters are no row's label in any task: the data may hold fewer distinct groups "
@@ -298,7 +303,7 @@ class MultiTaskClusterer(
         """The fitted centres as the core takes them."""
         m, c, _ = self.task_centers_.shape
         Z = self.shared_centers_ @ self.subspace_.T
-        return Centers(self.subspace_, self.shared_centers_, self.task_centers_, Z, np.ones((m, c), dtype=bool))
+        return Centers(self.subspace_, self.shared_centers_, self.task_centers_, Z, Z, np.ones((m, c), dtype=bool))
 
     def _read(self, X: Any, tasks: Any) -> tuple[TaskData, Array, Array]:
         """Rows, seen or new, with their memberships and losses in their order."""
@@ -309,8 +314,9 @@ class MultiTaskClusterer(
         else:
             ks = [0 if len(self.tasks_) == 1 else None]
         centers = self._centers()
-        readings = [read_out(X, self._settings, centers, k) for X, k in zip(data.Xs, ks, strict=True)]
-        return data, data.join([P for P, _ in readings]), data.join([L for _, L in readings])
+        with row_threads(self.n_jobs) as each:
+            read = [read_out(X, self._settings, centers, k, data.xp, each) for X, k in zip(data.Xs, ks, strict=True)]
+        return data, data.join([P for P, _ in read]), data.join([L for _, L in read])
 
     def predict(self, X: Any, *, tasks: Any = None) -> Array:
         """Cluster of each row.
@@ -329,7 +335,8 @@ class MultiTaskClusterer(
         labels : array of shape (n,)
             Cluster numbers, the same in every task.
         """
-        return np.argmax(self.predict_proba(X, tasks=tasks), axis=1).astype(np.int32)
+        data, P, L = self._read(X, tasks)
+        return _labels_and_memberships(P, self.n_clusters, L, data.xp)[0]
 
     def predict_proba(self, X: Any, *, tasks: Any = None) -> Array:
         """Memberships of each row in the clusters.
@@ -344,7 +351,8 @@ class MultiTaskClusterer(
         memberships : array of shape (n, c)
             Non-negative, rows sum to 1; 0 or 1 with binary memberships.
         """
-        return self._read(X, tasks)[1]
+        data, P, L = self._read(X, tasks)
+        return _labels_and_memberships(P, self.n_clusters, L, data.xp)[1]
 
     def score_samples(self, X: Any, *, tasks: Any = None) -> Array:
         """Minus the loss of each row: low means outlier.
@@ -397,7 +405,7 @@ class MultiTaskClusterer(
         """
         check_is_fitted(self)
         data = read_tasks(self, X, reset=False)
-        return data.join([X @ self.subspace_.astype(X.dtype) for X in data.Xs])
+        return data.join([data.matrix(k) @ data.place(self.subspace_.astype(data.dtype)) for k in range(len(data.Xs))])
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -406,3 +414,18 @@ class MultiTaskClusterer(
         tags.classifier_tags = ClassifierTags(multi_class=False)
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+def _labels_and_memberships(P: Array, n_clusters: int, like: Array, xp: Any) -> tuple[Array, Array]:
+    """Labels (n,) and memberships (n, c), whichever of them the model has."""
+    if P.ndim == 1:
+        return xp.astype(P, xp.int32), one_hot(P, n_clusters, like, xp)
+    return xp.astype(xp.argmax(P, axis=1), xp.int32), P
+
+
+def _admitted(trace: Array, fractions: Array, xp: Any) -> Array:
+    """The fraction of the stage at which each row first had weight; the last for those that never had."""
+    found = xp.full_like(trace[-1, :], 1.0, dtype=xp.float64)
+    for v, fraction in zip(range(len(fractions) - 1, -1, -1), fractions[::-1], strict=True):
+        found = xp.where(trace[v, :] > 0, xp.full_like(found, float(fraction)), found)
+    return found

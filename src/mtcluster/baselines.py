@@ -38,7 +38,7 @@ class _Baseline(MetaEstimatorMixin, ClusterMixin, BaseEstimator):
             return [None] * len(data.Xs)
         if not has_fit_parameter(self.clusterer, "sample_weight"):
             raise ValueError(f"sample_weight was given, but {type(self.clusterer).__name__} does not take weights.")
-        return list(read_weights(sample_weight, data, data.Xs[0].dtype))
+        return list(read_weights(sample_weight, data, data.dtype))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -95,11 +95,10 @@ class PerTask(_Baseline):
         """
         data = read_tasks(self, X, tasks, reset=True)
         fitted = []
-        for label, X, weights in zip(
-            data.labels.tolist(), data.Xs, self._read_weights(sample_weight, data), strict=True
-        ):
+        weights = self._read_weights(sample_weight, data)
+        for k, label in enumerate(data.labels.tolist()):
             try:
-                fitted.append(self._fit_one(X, weights))
+                fitted.append(self._fit_one(data.matrix(k), weights[k]))
             except (TypeError, ValueError) as error:
                 raise type(error)(f"task {label!r}: {error}") from error
         self.estimators_ = [model for model, _ in fitted]
@@ -136,7 +135,7 @@ class PerTask(_Baseline):
                 f"tasks holds {unknown[0]!r}, which was not there in fit: known are {self.tasks_.tolist()}."
             )
         return data.join(
-            [np.asarray(self.estimators_[k].predict(X)) for X, k in zip(data.Xs, ks, strict=True) if k is not None]
+            [np.asarray(self.estimators_[k].predict(data.matrix(i))) for i, k in enumerate(ks) if k is not None]
         )
 
 

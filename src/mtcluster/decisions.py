@@ -17,11 +17,12 @@ from scipy.optimize import linear_sum_assignment
 from sklearn.metrics import adjusted_rand_score
 
 from .core import starts
-from .core.model import Array, Block, Settings, make_block
-from .core.readout import read_out
+from .core.model import Array, Settings, make_block
+from .core.pacing import Schedule
 from .core.relations import relatedness
-from .core.solver import Schedule, best_fit, first_best, first_state
-from .look import Look, Sampling, directional, look_at, smooth, take_sample, task_frame
+from .core.rows import LocalRows, Rows
+from .core.solver import best_fit, first_best
+from .look import Look, Sampling, directional, from_sample, look_at, smooth, take_sample, task_frame
 
 OFFSET_STARTS = 4  # of k-means of all rows, with and without the means of tasks
 
@@ -68,39 +69,37 @@ class Evidence:
     pace: Schedule = field(default_factory=Schedule)
 
 
-def locate(
-    blocks: list[Block], how: Vote, n_clusters: int, random_state: np.random.RandomState
-) -> tuple[str, float | None]:
+def locate(rows: Rows, how: Vote, n_clusters: int, random_state: np.random.RandomState) -> tuple[str, float | None]:
     """Whether the means of tasks are to be taken out, and by what share that tightens clusters, if it was asked.
 
     It is not asked of one task, nor of directions: they have no location.
     """
-    if len(blocks) == 1 or directional(blocks):
+    if len(rows.origins) == 1 or directional(rows.summary):
         return "none", None
-    gain = offset_gain(blocks, how, n_clusters, random_state)
+    gain = offset_gain(rows, how, n_clusters, random_state)
     return "mean" if gain >= how.gain else "none", gain
 
 
-def offset_gain(blocks: list[Block], how: Vote, n_clusters: int, random_state: np.random.RandomState) -> float:
+def offset_gain(rows: Rows, how: Vote, n_clusters: int, random_state: np.random.RandomState) -> float:
     """By what share k-means of all rows gets tighter when the mean of each task is taken out.
 
     Much, where tasks lie apart. Not at all where they lie together and their means differ because they hold different
     shares of the clusters: then taking the means out would tear the clusters apart.
     """
     seed = random_state.randint(np.iinfo(np.int32).max)
-    sample, _ = take_sample(blocks, how, np.random.default_rng(seed))
+    sample, _ = take_sample(rows, how, np.random.default_rng(seed))
     tightest = []
     for kind in ("none", "mean"):
-        frame = Settings(0.5, 1, offsets=task_frame(blocks, kind)[0])
+        frame = Settings(0.5, 1, offsets=task_frame(rows, kind)[0])
         look = look_at(sample, frame, how.dimensions, paced=False, unit_rows=False, seed=seed)
-        rows = [make_block(Y, u, Y.mean(axis=0)) for Y, u in zip(look.Ys, look.us, strict=True)]
+        blocks = [make_block(Y, u, Y.mean(axis=0)) for Y, u in zip(look.Ys, look.us, strict=True)]
         rng = np.random.default_rng(seed)
-        tightest.append(min(starts.kmeans(rows, n_clusters, rng).trace[-1] for _ in range(OFFSET_STARTS)))
+        tightest.append(min(starts.run_kmeans(blocks, n_clusters, rng).trace[-1] for _ in range(OFFSET_STARTS)))
     return 1 - tightest[1] / tightest[0] if tightest[0] > 0 else 0.0
 
 
 def decide(
-    blocks: list[Block],
+    rows: Rows,
     settings: Settings,
     how: Vote,
     *,
@@ -110,14 +109,14 @@ def decide(
     random_state: np.random.RandomState,
     n_jobs: int | None,
 ) -> tuple[list[Array], Decision]:
-    """Take the vote, and leave alone the tasks that it does not concern: starting memberships, and the evidence.
+    """Take the vote, and leave alone the tasks that it does not concern: starting labels, and the evidence.
 
     `settings` say where the tasks lie, and λ1 of those that are related. `paced`: rows of which the leading directions
     show little count less, as an outlier's do; without, each row counts the same.
     """
-    seeds = iter(random_state.randint(np.iinfo(np.int32).max, size=2 + len(how.smoothings) + len(blocks)))
+    seeds = iter(random_state.randint(np.iinfo(np.int32).max, size=2 + len(how.smoothings) + len(rows.origins)))
     rng = np.random.default_rng(next(seeds))
-    sample, rows = take_sample(blocks, how, rng)
+    sample, positions = take_sample(rows, how, rng)
     paced = paced and how.prominence
     look = look_at(sample, settings, how.dimensions, paced=paced, unit_rows=unit_rows, seed=next(seeds))
     fits = [(_smoothed_fits, (look, how, n_clusters, k, steps, next(seeds))) for k, steps in how.smoothings]
@@ -125,7 +124,7 @@ def decide(
     done: list[Any] = Parallel(n_jobs=n_jobs, require="sharedmem")(delayed(call)(*given) for call, given in fits + own)
     votes, owns = [labels for found in done[: len(fits)] for labels in found], done[len(fits) :]
     shares = vote(votes, n_clusters)
-    labels, m = [share.argmax(axis=1) for share in shares], len(blocks)
+    labels, m = [share.argmax(axis=1) for share in shares], len(sample)
     agreement, kinship, alone = np.ones(m), np.ones(m), np.zeros(m, dtype=bool)
     if m > 1 and n_clusters > 1:
         agreement = np.array([adjusted_rand_score(a, b) for a, b in zip(owns, labels, strict=True)])
@@ -147,7 +146,7 @@ def decide(
         n_rows=sum(map(len, look.Ys)),
         n_dimensions=look.Ys[0].shape[1],
     )
-    return _for_all_rows(blocks, sample, rows, labels, n_clusters, binary), decision
+    return from_sample(rows, sample, positions, labels, n_clusters, binary), decision
 
 
 def vote(members: list[list[Array]], n_clusters: int, max_rounds: int = 10) -> list[Array]:
@@ -175,15 +174,15 @@ def _smoothed_fits(
     blocks = [
         make_block(smooth(Y, n_neighbors, steps), u, Y.mean(axis=0)) for Y, u in zip(look.Ys, look.us, strict=True)
     ]
-    n_components = min(n_clusters, blocks[0].X.shape[1])
+    rows, n_components = LocalRows(blocks, n_clusters), min(n_clusters, blocks[0].X.shape[1])
     shares = how.shares if len(blocks) > 1 else how.shares[:1]  # one task shares with nobody
     found = []
     for kind in starts.kinds(len(blocks)):
         begun = [starts.start(kind, blocks, n_clusters, Settings(0.5, n_components), rng) for _ in range(how.starts)]
         for share in shares:
             settings = Settings(share, n_components)
-            best = best_fit(blocks, settings, Schedule(tol=1e-5), begun)
-            found.append([P.argmax(axis=1) for P in best.state.Ps])
+            best = best_fit(rows, settings, Schedule(tol=1e-5), begun)
+            found.append(best.state.Ps)
     return found
 
 
@@ -191,8 +190,8 @@ def _own_labels(Y: Array, u: Array, how: Vote, n_clusters: int, seed: int) -> Ar
     """A task's own k-means."""
     rng = np.random.default_rng(seed)
     block = make_block(Y, u, Y.mean(axis=0))
-    runs = [starts.kmeans([block], n_clusters, rng) for _ in range(how.own_starts)]
-    return runs[first_best([run.trace[-1] for run in runs])].state.Ps[0].argmax(axis=1)
+    runs = [starts.run_kmeans([block], n_clusters, rng) for _ in range(how.own_starts)]
+    return runs[first_best([run.trace[-1] for run in runs])].state.Ps[0]
 
 
 def _corresponding(look: Look, labels: list[Array], n_clusters: int) -> list[Array]:
@@ -207,25 +206,6 @@ def _centers(look: Look, labels: list[Array], n_clusters: int) -> tuple[Array, A
     sizes = np.stack([u @ P for u, P in zip(look.us, Ps, strict=True)])
     sums = np.stack([P.T @ (u[:, None] * Y) for P, u, Y in zip(Ps, look.us, look.Ys, strict=True)])
     return sums / np.where(sizes > 0, sizes, 1)[:, :, None], sizes
-
-
-def _for_all_rows(
-    blocks: list[Block],
-    sample: list[Block],
-    rows: list[Array],
-    labels: list[Array],
-    n_clusters: int,
-    settings: Settings,
-) -> list[Array]:
-    """0/1 memberships of all rows from the labels of a sample; a row that was not in it goes to the nearest centre."""
-    Ps = [np.eye(n_clusters, dtype=b.sq.dtype)[l] for b, l in zip(sample, labels, strict=True)]
-    if all(a is b for a, b in zip(sample, blocks, strict=True)):
-        return Ps
-    centers = first_state(sample, settings, Ps, None).centers
-    found = [read_out(b.X, settings, centers, k)[0] for k, b in enumerate(blocks)]
-    for everyone, own, chosen in zip(found, Ps, rows, strict=True):
-        everyone[chosen] = own
-    return found
 
 
 def _renumbered(labels: Array, reference: Array, n_clusters: int) -> Array:

@@ -8,8 +8,7 @@ from typing import Any, ClassVar
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from .base import MultiTaskClusterer
-from .core.pacing import LOWER_SHARE, schedule
-from .core.solver import Schedule
+from .core.pacing import LOWER_SHARE, Schedule, schedule
 
 VOTED_LOWER_SHARE = 0.95  # of the soft rule: after a vote there is less to protect against
 WARMUP_ITER = 20  # where the start is no vote

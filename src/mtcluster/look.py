@@ -9,7 +9,9 @@ from scipy import sparse
 from scipy.sparse.linalg import LinearOperator, svds
 from sklearn.neighbors import kneighbors_graph
 
-from .core.model import Array, Block, Matrix, Settings, make_block, squared_norms
+from .core.model import Array, Block, Matrix, Settings, Summary
+from .core.rows import LocalRows, Rows
+from .core.solver import first_state
 
 UNIT = 1e-3  # rows whose lengths differ by no more than this share are directions
 
@@ -31,18 +33,16 @@ class Look:
     us: list[Array]
 
 
-def task_frame(blocks: list[Block], kind: str) -> tuple[Array | None, Array | None]:
+def task_frame(rows: Rows, kind: str) -> tuple[Array | None, Array | None]:
     """Offsets b_k and scales s_k of the tasks, so that (x − b_k) / s_k has the same mean and spread in all of them."""
     if kind == "none":
         return None, None
-    sizes = np.array([float(b.u.sum()) for b in blocks])
-    means = np.stack([np.asarray(b.X.T @ b.u, dtype=np.float64) for b in blocks]) / sizes[:, None]
+    sizes, means = rows.summary.sizes, rows.summary.means
     middle = sizes @ means / sizes.sum()
     if kind == "mean":
         return means - middle, None
     # Σ u ‖x − mean‖² = Σ u ‖x − origin‖² − Σ u ‖mean − origin‖², the origin 0 where a sparse X has no entry.
-    spread = np.array([float(b.u @ b.sq) for b in blocks]) / sizes
-    spread -= np.array([np.sum((mean - b.origin) ** 2) for b, mean in zip(blocks, means, strict=True)])
+    spread = rows.energy() / sizes - np.sum((means - rows.origins) ** 2, axis=1)
     widths = np.sqrt(np.maximum(spread, 0))
     usable = widths > 1e-8 * widths.max()
     scales = (
@@ -53,45 +53,54 @@ def task_frame(blocks: list[Block], kind: str) -> tuple[Array | None, Array | No
     return means - scales[:, None] * middle, scales
 
 
-def directional(blocks: list[Block]) -> bool:
+def directional(summary: Summary) -> bool:
     """Whether all rows but those of zeros have one length, as TF-IDF and other normalised rows do.
 
     Lengths are compared with the distances between rows: rows that lie together far from zero are no directions.
     """
-    energy = np.concatenate([squared_norms(b.X, np.zeros_like(b.origin)) for b in blocks]).astype(np.float64)
-    weights = np.concatenate([b.u for b in blocks]).astype(np.float64) * (energy > 0)
-    if not weights.any():
+    if not summary.filled:
         return False
-    mean = np.sum([np.asarray(b.X.T @ b.u, dtype=np.float64) for b in blocks], axis=0) / weights.sum()
-    spread = max(float(weights @ energy / weights.sum() - mean @ mean), 0.0)
-    return bool(np.ptp(np.sqrt(energy[weights > 0])) <= UNIT * np.sqrt(spread))
+    mean = summary.sums.sum(axis=0) / summary.filled
+    spread = max(summary.energy / summary.filled - mean @ mean, 0.0)
+    return bool(np.sqrt(summary.longest) - np.sqrt(summary.shortest) <= UNIT * np.sqrt(spread))
 
 
-def take_sample(blocks: list[Block], how: Sampling, rng: np.random.Generator) -> tuple[list[Block], list[Array]]:
-    """Rows of each task, by its share of all rows that count, in their order, and which they are.
+def take_sample(rows: Rows, how: Sampling, rng: np.random.Generator) -> tuple[list[Block], list[Array]]:
+    """Rows of each task, by its share of all rows that count, in their order, and which of these they are.
 
     All of them, if they are not too many.
     """
-    counting = [np.flatnonzero(b.u > 0) for b in blocks]
-    total = sum(map(len, counting))
-    sample, taken = [], []
-    for block, rows in zip(blocks, counting, strict=True):
-        size = max(min(len(rows), how.task_sample), round(how.sample * len(rows) / total))
-        if total > how.sample and size < len(rows):
-            rows = np.sort(rng.choice(rows, size=size, replace=False))
-        whole = len(rows) == len(block.sq)
-        sample.append(block if whole else make_block(block.X[rows], block.u[rows], block.origin))
-        taken.append(rows)
-    return sample, taken
+    counting = rows.summary.counting.tolist()
+    total = sum(counting)
+    positions = []
+    for count in counting:
+        size = max(min(count, how.task_sample), round(how.sample * count / total))
+        some = total > how.sample and size < count
+        positions.append(np.sort(rng.choice(count, size=size, replace=False)) if some else np.arange(count))
+    return rows.take(positions), positions
+
+
+def from_sample(
+    rows: Rows,
+    sample: list[Block],
+    positions: list[Array],
+    labels: list[Array],
+    n_clusters: int,
+    settings: Settings,
+) -> list[Array]:
+    """Labels of all rows from those of a sample; a row that was not in it goes to the nearest centre."""
+    binary = replace(settings, coupling="reconstruction", membership="binary")
+    centers = first_state(LocalRows(sample, n_clusters), binary, labels).centers
+    return rows.extend(labels, positions, binary, centers)
 
 
 def look_at(
     sample: list[Block], settings: Settings, dimensions: int, *, paced: bool, unit_rows: bool, seed: int
 ) -> Look:
     """The rows in the common frame of the tasks, on their leading directions where there are many features."""
-    d, n = sample[0].X.shape[1], sum(len(b.sq) for b in sample)
+    d, n = sample[0].X.shape[1], sum(map(len, sample))
     us = [b.u.astype(np.float64) for b in sample]
-    frames = [_Rows(b.X, settings, k, np.zeros(d)) for k, b in enumerate(sample)]
+    frames = [_Rows(b.X[:], settings, k, np.zeros(d)) for k, b in enumerate(sample)]
     if not unit_rows:  # the middle of all rows, from which they are seen
         sums = [frame.transposed(u) for frame, u in zip(frames, us, strict=True)]
         middle = np.sum(sums, axis=0) / np.sum([u.sum() for u in us])

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from joblib import Parallel, delayed
 
 from ._progress import FitProgress
 from .core import starts
-from .core.model import Array, Block, Centers, Settings
-from .core.readout import read_out
-from .core.solver import Fit, Schedule, first_best, solve
+from .core.model import Array, Centers, Settings
+from .core.pacing import Schedule
+from .core.rows import Rows
+from .core.solver import Fit, first_best, solve
+from .look import Sampling, from_sample, take_sample
 
 AUTO_STARTS = 3  # k-means starts of each kind; a random start is drawn once
+SAMPLE = 20_000  # rows that starts by k-means look at, or more:
+SAMPLE_CLUSTER = 100  # of them for each cluster of each task
 
 
 @dataclass(frozen=True)
@@ -36,13 +40,14 @@ def kinds_of_starts(init: str, n_init: str | int, n_tasks: int) -> list[str]:
 
 
 def best_of(
-    blocks: list[Block],
+    rows: Rows,
     settings: Settings,
     pace: Schedule,
     kinds: list[str],
     given: list[Array] | None,
     *,
-    n_clusters: int,
+    sizes: list[int],
+    dtype: np.dtype,
     random_state: np.random.RandomState,
     n_jobs: int | None,
     progress: FitProgress,
@@ -52,15 +57,26 @@ def best_of(
 
     def run(index: int) -> Run:
         rng = np.random.default_rng(seeds[index])
-        Ps = given or starts.start(kinds[index], blocks, n_clusters, settings, rng)
+        Ps = given or start(kinds[index], rows, settings, sizes, dtype, rng)
         watch = progress.start(index)
-        fit = solve(blocks, settings, pace, Ps, watch)
+        fit = solve(rows, settings, pace, Ps, watch)
         watch.end()
-        centers = fit.state.centers.astype(blocks[0].X.dtype)
-        readings = [read_out(b.X, settings, centers, k) for k, b in enumerate(blocks)]
-        losses = [L for _, L in readings]
-        total = sum(float(np.sum(b.u * L, dtype=np.float64)) for b, L in zip(blocks, losses, strict=True))
-        return Run(fit, centers, [P for P, _ in readings], losses, total)
+        centers = fit.state.centers.astype(dtype)
+        memberships, losses = rows.read_out(settings, centers)
+        return Run(fit, centers, memberships, losses, float(rows.sum(losses).sum()))
 
     runs = Parallel(n_jobs=n_jobs, require="sharedmem")(delayed(run)(i) for i in range(len(kinds)))
     return runs[first_best([one.total for one in runs])]
+
+
+def start(
+    kind: str, rows: Rows, settings: Settings, sizes: list[int], dtype: np.dtype, rng: np.random.Generator
+) -> list[Array]:
+    """Starting memberships of a kind; k-means looks at a sample of the rows where they are many."""
+    c, m = rows.n_clusters, len(rows.origins)
+    if kind == "random":
+        return rows.place(starts.random(sizes, c, settings, rng, dtype))
+    how = Sampling(sample=max(SAMPLE, SAMPLE_CLUSTER * c * m), task_sample=SAMPLE_CLUSTER * c)
+    sample, positions = take_sample(rows, how, rng)
+    labels = starts.start(kind, sample, c, replace(settings, membership="binary"), rng)
+    return from_sample(rows, sample, positions, labels, c, settings)

@@ -15,9 +15,12 @@ from sklearn.utils import check_random_state
 
 from .core import starts
 from .core.model import Array, Block, Settings, make_block
+from .core.pacing import Schedule
 from .core.readout import read_out
-from .core.solver import Fit, Schedule, best_fit
+from .core.rows import LocalRows
+from .core.solver import Fit, best_fit
 from .decisions import Vote, locate
+from .engines.local import local_rows
 from .look import Look, directional, look_at, take_sample, task_frame
 from .tables import Table
 from .tasks import read_tasks, read_weights
@@ -135,11 +138,10 @@ def select_n_clusters(
     3
     """
     data = read_tasks(_Reader(), X, tasks, reset=True)
-    us = read_weights(sample_weight, data, data.Xs[0].dtype)
+    us = read_weights(sample_weight, data, data.dtype)
     numbers = _read_numbers(n_clusters)
     rng = check_random_state(random_state)
-    blocks = [make_block(x, u, (x.T @ u) / u.sum()) for x, u in zip(data.Xs, us, strict=True)]
-    look = _look(blocks, numbers, rng)
+    look = _look(local_rows(data, us, Settings(0.5, 1), numbers[0]), numbers, rng)
     _check_rows(numbers, min(map(len, look.Ys)))
     seeds = rng.randint(np.iinfo(np.int32).max, size=SPLITS)
     splits = Parallel(n_jobs=n_jobs, require="sharedmem")(delayed(_split)(look, numbers, seed) for seed in seeds)
@@ -170,15 +172,15 @@ def _check_rows(numbers: list[int], smallest: int) -> None:
         )
 
 
-def _look(blocks: list[Block], numbers: list[int], rng: np.random.RandomState) -> Look:
+def _look(rows: LocalRows, numbers: list[int], rng: np.random.RandomState) -> Look:
     """The rows as the vote of `SPMTC` sees them."""
     how = Vote()
-    middle = min(numbers[len(numbers) // 2], min(len(b.sq) for b in blocks))
-    offset, _ = locate(blocks, how, middle, rng)
-    frame = Settings(0.5, 1, offsets=task_frame(blocks, offset)[0])
+    middle = min(numbers[len(numbers) // 2], min(map(len, rows.blocks)))
+    offset, _ = locate(rows, how, middle, rng)
+    frame = Settings(0.5, 1, offsets=task_frame(rows, offset)[0])
     seed = rng.randint(np.iinfo(np.int32).max)
-    sample, _ = take_sample(blocks, how, np.random.default_rng(seed))
-    return look_at(sample, frame, how.dimensions, paced=True, unit_rows=directional(blocks), seed=seed)
+    sample, _ = take_sample(rows, how, np.random.default_rng(seed))
+    return look_at(sample, frame, how.dimensions, paced=True, unit_rows=directional(rows.summary), seed=seed)
 
 
 def _split(look: Look, numbers: list[int], seed: int) -> list[tuple[float, float]]:
@@ -201,7 +203,9 @@ def _compare(halves: list[list[Block]], c: int, rng: np.random.Generator) -> tup
     agreement, explained = [], []
     for own, other in ((0, 1), (1, 0)):
         theirs = [read_out(b.X, settings, fits[other].state.centers, k) for k, b in enumerate(halves[own])]
-        agreement.append(adjusted_rand_score(_labels(fits[own].state.Ps), _labels([P for P, _ in theirs])))
+        agreement.append(
+            adjusted_rand_score(np.concatenate(fits[own].state.Ps), np.concatenate([labels for labels, _ in theirs]))
+        )
         total = sum(float(b.u @ np.sum((b.X - np.average(b.X, axis=0, weights=_positive(b.u))) ** 2, axis=1))
                     for b in halves[own])  # fmt: skip
         left = sum(float(b.u @ L) for b, (_, L) in zip(halves[own], theirs, strict=True))
@@ -212,11 +216,7 @@ def _compare(halves: list[list[Block]], c: int, rng: np.random.Generator) -> tup
 def _best(blocks: list[Block], c: int, settings: Settings, rng: np.random.Generator) -> Fit:
     kinds = [kind for kind in starts.kinds(len(blocks)) for _ in range(STARTS)]
     begun = [starts.start(kind, blocks, c, settings, rng) for kind in kinds]
-    return best_fit(blocks, settings, Schedule(), begun)
-
-
-def _labels(Ps: list[Array]) -> Array:
-    return np.concatenate([P.argmax(axis=1) for P in Ps])
+    return best_fit(LocalRows(blocks, c), settings, Schedule(), begun)
 
 
 def _positive(u: Array) -> Array:

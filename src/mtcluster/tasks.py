@@ -11,13 +11,16 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils import check_array
+from sklearn.utils._array_api import get_namespace
 from sklearn.utils.validation import validate_data
 
-Array = NDArray[Any]
+from .core.model import Array, Picked, host, is_sparse, pieces
+
 Rows = slice | Array  # where the rows of a task stand in the user's order
+
+COPIED = 2**21  # numbers of a matrix up to which rows that stand apart are copied, one task after the other
 
 
 @dataclass(frozen=True)
@@ -25,30 +28,62 @@ class TaskData:
     """Rows by task: `Xs[k]` holds the rows `rows[k]` of the n rows, and belongs to the task `labels[k]`."""
 
     labels: Array
-    Xs: list[Any]
+    Xs: list[Any]  # matrices, or `Picked` rows of one
     rows: list[Rows]
     n: int
     named: bool = True  # did the user say which task the rows belong to?
+    source: Any = None  # the matrix of all rows, where they came in one
+    xp: Any = np  # the library of the arrays
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The floating type, as NumPy names it."""
+        return np.dtype(str(self.Xs[0].dtype).rpartition(".")[2])
+
+    @property
+    def sizes(self) -> list[int]:
+        """Number of rows of each task."""
+        return [int(X.shape[0]) for X in self.Xs]
+
+    @property
+    def n_features(self) -> int:
+        """Number of features."""
+        return int(self.Xs[0].shape[1])
+
+    def place(self, values: Array) -> Array:
+        """An array of NumPy's where the rows live."""
+        if self.xp is np:
+            return values
+        return self.xp.asarray(values, device=getattr(self.Xs[0], "matrix", self.Xs[0]).device)
+
+    def matrix(self, k: int) -> Any:
+        """The rows of a task in one matrix."""
+        return self.Xs[k][:] if isinstance(self.Xs[k], Picked) else self.Xs[k]
 
     def stack(self) -> Any:
         """All rows in one matrix, in their order."""
-        if len(self.Xs) == 1:
-            return self.Xs[0]
+        if self.source is not None:
+            return self.source
         if any(sparse.issparse(X) for X in self.Xs):
-            order = np.concatenate([np.arange(self.n)[rows] for rows in self.rows])
-            return sparse.vstack([sparse.csr_matrix(X) for X in self.Xs], format="csr")[np.argsort(order)]
+            return sparse.vstack([sparse.csr_matrix(X) for X in self.Xs], format="csr")
         return self.join(self.Xs)
 
     def pooled(self) -> TaskData:
         """The same rows as one task."""
-        return TaskData(np.array([0]), [self.stack()], [slice(0, self.n)], self.n, named=False)
+        X = self.stack()
+        return TaskData(np.array([0]), [X], [slice(0, self.n)], self.n, named=False, source=X, xp=self.xp)
 
     def split(self, values: Array) -> list[Array]:
         """Per-row values, one array a task."""
-        return [values[rows] for rows in self.rows]
+        if self.xp is np or isinstance(values, np.ndarray):
+            return [values[rows] for rows in self.rows]
+        return [_rows_of(values, rows, self.xp, lazy=False) for rows in self.rows]
 
     def join(self, parts: list[Array]) -> Array:
         """Per-task arrays back in the order of the rows."""
+        if not isinstance(parts[0], np.ndarray):
+            order = np.argsort(np.concatenate([np.arange(self.n)[rows] for rows in self.rows]))
+            return self.xp.take(self.xp.concat(parts), self.xp.asarray(order, device=parts[0].device), axis=0)
         out = np.empty((self.n, *parts[0].shape[1:]), dtype=np.result_type(*parts))
         for rows, part in zip(self.rows, parts, strict=True):
             out[rows] = part
@@ -64,7 +99,7 @@ def read_tasks(estimator: Any, X: Any, tasks: Any = None, *, reset: bool) -> Tas
     parts = _as_parts(X, "X")
     if parts is None:
         X = _matrix(estimator, X, "X", reset=reset)
-        labels, codes = encode_tasks(tasks, X.shape[0])
+        labels, codes = encode_tasks(tasks, int(X.shape[0]))
         data = _split(X, labels, codes, named=tasks is not None)
     else:
         if tasks is not None:
@@ -115,6 +150,14 @@ def _weights_by_task(parts: dict[Hashable, Any], data: TaskData) -> Array:
                 f"sample_weight[{label!r}] has shape {array.shape}, but task {label!r} has {X.shape[0]} rows."
             )
     return data.join(arrays)
+
+
+def library(X: Any) -> Any:
+    """The array library that X is computed with: NumPy, unless scikit-learn's array API dispatch is on."""
+    if sparse.issparse(X) or isinstance(X, np.ndarray):
+        return np
+    xp, dispatched = get_namespace(X)
+    return xp if dispatched else np
 
 
 def positions(labels: Iterable[Hashable], known: Iterable[Hashable]) -> list[int | None]:
@@ -259,8 +302,9 @@ def _label_array(labels: list[Hashable]) -> Array:
 
 def _split(X: Any, labels: Array, codes: Array, named: bool) -> TaskData:
     """Rows of each task: a slice where they stand together, else their indices in order."""
+    xp, n = library(X), int(X.shape[0])
     if len(labels) == 1:
-        return TaskData(labels, [X], [slice(0, X.shape[0])], X.shape[0], named)
+        return TaskData(labels, [X], [slice(0, n)], n, named, X, xp)
     order = np.argsort(codes, kind="stable")
     ends = np.cumsum(np.bincount(codes, minlength=len(labels)))
     rows: list[Rows] = []
@@ -268,24 +312,52 @@ def _split(X: Any, labels: Array, codes: Array, named: bool) -> TaskData:
         index = order[end - size : end]
         together = index[-1] - index[0] + 1 == size
         rows.append(slice(int(index[0]), int(index[-1]) + 1) if together else index)
-    return TaskData(labels, [X[r] for r in rows], rows, X.shape[0])
+    lazy = _numbers(X) > COPIED
+    return TaskData(labels, [_rows_of(X, r, xp, lazy) for r in rows], rows, n, source=X, xp=xp)
+
+
+def _rows_of(X: Any, rows: Rows, xp: Any, lazy: bool) -> Any:
+    """Some rows of a matrix: a view where they stand together, else a copy, or none at all where that is large."""
+    if isinstance(rows, slice):
+        if not sparse.issparse(X):
+            return X[rows]
+        a, b = X.indptr[rows.start], X.indptr[rows.stop]
+        parts = (X.data[a:b], X.indices[a:b], X.indptr[rows.start : rows.stop + 1] - a)
+        return type(X)(parts, shape=(rows.stop - rows.start, X.shape[1]), copy=False)
+    index = rows if xp is np or is_sparse(X) else xp.asarray(rows, device=X.device)
+    picked = Picked(X, index, xp)
+    return picked if lazy else picked[:]
+
+
+def _numbers(X: Any) -> int:
+    return int(X.nnz) if is_sparse(X) else int(X.shape[0] * X.shape[1])
 
 
 def _check_finite(data: TaskData, names: list[str]) -> None:
     """Refuse NaN and infinity, saying where the first stands: in the user's own numbering."""
     for label, X, rows, name in zip(data.labels, data.Xs, data.rows, names, strict=True):
-        values = X.data if sparse.issparse(X) else X
-        with np.errstate(over="ignore", invalid="ignore"):
-            if np.isfinite(values.sum()) or np.isfinite(values).all():
-                continue
-        bad = sparse.csr_array(X) if sparse.issparse(X) else X
-        bad = np.flatnonzero(~np.isfinite(bad.sum(axis=1)))
+        bad = np.concatenate([part.start + _not_finite(X[part], data.xp) for part in pieces(X)])
+        if not len(bad):
+            continue
         own_numbering = np.arange(X.shape[0]) if name != "X" else np.arange(data.n)[rows]
-        what = "NaN" if np.isnan(values).any() else "infinity"
+        first = X[int(bad[0]) : int(bad[0]) + 1]
+        what = "NaN" if np.isnan(host(first.data if is_sparse(first) else first)).any() else "infinity"
         raise ValueError(
             f"Input {name} contains {what} in {len(bad)} row(s) of task {_name(label)}, "
             f"the first of them row {own_numbering[bad[0]]}: fill these values in or drop the rows."
         )
+
+
+def _not_finite(X: Any, xp: Any) -> Array:
+    """Which rows hold NaN or infinity."""
+    values = X.data if is_sparse(X) else X
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(float(xp.sum(values))) or bool(xp.all(xp.isfinite(values))):
+            return np.zeros(0, dtype=np.intp)
+        if is_sparse(X):
+            marked = type(X)((~xp.isfinite(values) * 1.0, X.indices, X.indptr), shape=X.shape)
+            return np.flatnonzero(host(marked.sum(axis=1)).ravel())
+        return np.flatnonzero(~host(xp.all(xp.isfinite(values), axis=1)))
 
 
 def named_error(error: Exception, X: Any, name: str) -> Exception:

@@ -7,6 +7,7 @@ from scipy import sparse
 
 from mtcluster.core import projection
 from mtcluster.core.model import Settings, make_block
+from mtcluster.core.rows import LocalRows
 from mtcluster.core.solver import first_state
 
 
@@ -32,7 +33,7 @@ def test_the_projection_prefers_between_cluster_scatter_among_directions_without
     X, y = rng.normal(size=(12, 40)), np.arange(12) % 2
     settings = Settings(0.5, 2, "projection", "binary")
     blocks = [make_block(X, np.ones(12), np.zeros(40))]
-    centers = first_state(blocks, settings, [np.eye(2)[y]], projection.span_of(blocks)).centers
+    centers = first_state(LocalRows(blocks, 2), settings, [y], projection.span_of(blocks)).centers
     XW = X @ centers.W
     assert_allclose(XW, np.eye(2)[y] @ centers.M, atol=1e-8)  # no residual
     assert np.all(np.linalg.norm(XW, axis=0) > 0.1)  # but energy: not the null space of the data

@@ -8,7 +8,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from mtcluster.core import projection, updates
 from mtcluster.core.model import Settings, make_block
-from mtcluster.core.solver import Schedule, alternate, first_best, first_state, solve, stalled
+from mtcluster.core.pacing import Schedule
+from mtcluster.core.rows import LocalRows
+from mtcluster.core.solver import alternate, first_best, first_state, solve, stalled
 
 from .. import naive
 
@@ -26,8 +28,8 @@ def tasks(membership, seed=0, d=6, c=3):
     return Xs, [rng.random((len(y), c)) + 0.2 for y in ys]
 
 
-def blocks_of(Xs, settings):
-    return [make_block(X, np.ones(len(X)), settings.origin(X.mean(axis=0))) for X in Xs]
+def rows_of(Xs, settings):
+    return LocalRows([make_block(X, np.ones(len(X)), settings.origin(X.mean(axis=0))) for X in Xs], 3)
 
 
 @pytest.mark.parametrize("coupling", ["reconstruction", "projection"])
@@ -38,7 +40,7 @@ def test_the_solver_is_the_naive_version(coupling, membership, weighting, l):
     Xs, Ps = tasks(membership)
     settings = Settings(0.4, l, coupling, membership)
     fractions = (0.6, 0.8, 1.0)
-    fit = solve(blocks_of(Xs, settings), settings, Schedule(fractions, weighting, "paper", 3, 4, tol=-np.inf), Ps)
+    fit = solve(rows_of(Xs, settings), settings, Schedule(fractions, weighting, "paper", 3, 4, tol=-np.inf), Ps)
     rule = naive.hard_weights if weighting == "hard" else naive.soft_weights
     W, M, Ms, traces, weights = naive.spmtc(
         Xs, Ps, lam=0.4, l=l, coupling=coupling, membership=membership, rule=rule, fractions=fractions,
@@ -61,14 +63,14 @@ def test_the_objective_never_rises_with_frozen_rows_either(coupling, membership,
     for seed in range(5):
         Xs, Ps = tasks(membership, seed)
         settings = Settings(0.4, l, coupling, membership)
-        blocks = blocks_of(Xs, settings)
-        span = projection.span_of(blocks) if coupling == "projection" else None
+        rows = rows_of(Xs, settings)
+        span = projection.span_of(rows.blocks) if coupling == "projection" else None
         rng = np.random.default_rng(seed)
         vs = [np.where(rng.random(len(X)) < 0.3, 0, rng.random(len(X))) for X in Xs]
-        state = replace(first_state(blocks, settings, Ps, span), vs=vs)
-        result = alternate(blocks, settings, state, max_iter=40, tol=-np.inf, span=span)
+        state = replace(first_state(rows, settings, Ps, span), vs=vs)
+        result = alternate(rows, settings, state, max_iter=40, tol=-np.inf, span=span)
         assert np.all(np.diff(result.trace) <= 1e-10 * result.trace[0])
-        for before, after, v in zip(Ps, result.state.Ps, vs, strict=True):
+        for before, after, v in zip(rows.begin(Ps, settings)[0], result.state.Ps, vs, strict=True):
             assert_array_equal(after[v == 0], before[v == 0])
             assert np.all(after >= 0)
 
@@ -77,9 +79,9 @@ def test_the_objective_never_rises_with_frozen_rows_either(coupling, membership,
 def test_a_within_weight_of_1_is_independent_tasks(coupling):
     Xs, Ps = tasks("nonnegative")
     settings, pace = Settings(1.0, 3, coupling, "nonnegative"), Schedule((0.5, 1.0), "soft", "paper", 5, 20, 0.0)
-    together = solve(blocks_of(Xs, settings), settings, pace, Ps)
+    together = solve(rows_of(Xs, settings), settings, pace, Ps)
     for k, (X, P) in enumerate(zip(Xs, Ps, strict=True)):
-        alone = solve(blocks_of([X], settings), settings, pace, [P])
+        alone = solve(rows_of([X], settings), settings, pace, [P])
         assert_allclose(together.state.centers.Ms[k], alone.state.centers.Ms[0], rtol=1e-6)
         assert_allclose(together.state.Ps[k], alone.state.Ps[0], rtol=1e-6, atol=1e-9)
 
@@ -87,18 +89,19 @@ def test_a_within_weight_of_1_is_independent_tasks(coupling):
 def test_sums_over_parts_of_a_task_are_sums_over_the_task():
     rng = np.random.default_rng(0)
     X, P, v = rng.normal(size=(30, 4)), rng.random((30, 3)), rng.random(30)
-    S, T = updates.sums(make_block(X, np.ones(30), np.zeros(4)), P, v)
-    parts = [updates.sums(make_block(X[i], np.ones(10), np.zeros(4)), P[i], v[i]) for i in np.split(np.arange(30), 3)]
-    assert_allclose(S, sum(s for s, _ in parts))
-    assert_allclose(T, sum(t for _, t in parts))
+    for given in (P, P.argmax(axis=1)):
+        S, T = updates.sums(X, v, given, 3)
+        parts = [updates.sums(X[i], v[i], given[i], 3) for i in np.split(np.arange(30), 3)]
+        assert_allclose(S, sum(s for s, _ in parts))
+        assert_allclose(T, sum(t for _, t in parts))
 
 
 def test_the_origin_saves_the_digits_of_data_far_from_zero():
     Xs, Ps = tasks("binary")
     settings, pace = Settings(0.4, 3), Schedule((0.5, 1.0), "soft", "quantile", 5, 20, 0.0)
-    near = solve(blocks_of(Xs, settings), settings, pace, Ps)
+    near = solve(rows_of(Xs, settings), settings, pace, Ps)
     far_settings = Settings(0.4, 3)
-    far = solve(blocks_of([X + 1e7 for X in Xs], far_settings), far_settings, pace, Ps)
+    far = solve(rows_of([X + 1e7 for X in Xs], far_settings), far_settings, pace, Ps)
     assert_allclose(np.concatenate(far.traces), np.concatenate(near.traces), rtol=1e-6)
 
 
@@ -134,6 +137,6 @@ def test_a_report_that_asks_to_stop_ends_the_stage():
         calls.append((fraction, iteration))
         return iteration == 1
 
-    fit = solve(blocks_of(Xs, settings), settings, Schedule((0.5, 1.0), warmup_iter=5, tol=0.0), Ps, progress)
+    fit = solve(rows_of(Xs, settings), settings, Schedule((0.5, 1.0), warmup_iter=5, tol=0.0), Ps, progress)
     assert calls == [(0.0, 0), (0.0, 1), (0.5, 0), (0.5, 1), (1.0, 0), (1.0, 1)]
     assert [len(trace) for trace in fit.traces] == [2, 2, 2]

@@ -7,18 +7,27 @@ For one task with centres M_k, shared centres M in the subspace W, and membershi
 
 Both are one quadratic of p,  L = e − 2 p·a + p B pᵀ,  and differ in the energy e alone. Where tasks differ by a shift
 b_k and a scale s_k, the shared centres of task k are b_k + s_k M Wᵀ.
+
+Rows live wherever their array library keeps them, and are computed on there, through the functions that the array API
+standard has; centres and sums are small, and live in NumPy's memory. Binary memberships are kept as labels (n,).
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[Any]
-Matrix = Any  # a dense array or a SciPy CSR matrix: what has `@` and `.T`
+Array = NDArray[Any]  # or an array of another library, where it holds something of every row
+Matrix = Any  # rows: a dense array, a CSR matrix, or `Picked` rows of one of them; what has `shape` and `[a:b]`
+Each = Callable[[Callable[[Any], Any], Sequence[Any]], Iterable[Any]]  # `map`, or one that uses threads
+
+PIECE = 2**18  # numbers of X and of what belongs to its rows that are worked on at a time: they stay in the cache
+MOST_ROWS, LEAST_ROWS = 2**13, 2**8  # of a piece: in longer sums single precision would drift
+DEVICE_PIECE = 2**28  # an accelerator has no such cache, and starting a piece costs it more
 
 
 @dataclass(frozen=True)
@@ -32,9 +41,15 @@ class Settings:
     offsets: Array | None = None  # (m, d) b_k: where a task lies, for binary memberships alone
     scales: Array | None = None  # (m,) s_k: how wide it is
 
-    def share(self, task: int) -> float:
-        """λ1 of a task."""
+    def share(self, task: int | None) -> float:
+        """λ1 of a task; None, a task that is not known: 0."""
+        if task is None:
+            return 0.0
         return float(self.within_weight if np.ndim(self.within_weight) == 0 else np.asarray(self.within_weight)[task])
+
+    def spans(self, n_clusters: int, n_features: int) -> bool:
+        """Whether the subspace has room for all shared centres, so that M Wᵀ = Z whatever they are."""
+        return self.coupling == "reconstruction" and self.n_components >= min(n_clusters, n_features)
 
     def scale(self, task: int) -> float:
         """s_k of a task."""
@@ -76,29 +91,65 @@ class Settings:
 
 
 @dataclass(frozen=True)
+class Picked:
+    """Rows of a matrix that stand apart in it, fetched when they are asked for: a copy of all would double X."""
+
+    matrix: Any
+    index: Array
+    xp: Any = np
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(rows, features)."""
+        return int(self.index.shape[0]), self.matrix.shape[1]
+
+    @property
+    def dtype(self) -> Any:
+        """Floating type."""
+        return self.matrix.dtype
+
+    def __getitem__(self, part: Any) -> Any:
+        if hasattr(self.matrix, "tocsr"):
+            return self.matrix[self.index[part]]
+        return self.xp.take(self.matrix, self.index[part], axis=0)
+
+
+@dataclass(frozen=True)
 class Block:
     """Rows of one task, and what never changes about them."""
 
     X: Matrix  # (n_k, d)
     u: Array  # (n_k,) sample weights
     sq: Array  # (n_k,) ‖x − origin‖²
-    origin: Array  # (d,)
+    origin: Array  # (d,), in NumPy's memory
+    xp: Any = np  # the library of the arrays, as the array API standard has it
+
+    def __len__(self) -> int:
+        return int(self.X.shape[0])
 
 
 @dataclass(frozen=True)
 class Centers:
     """The small arrays: all that travels between blocks."""
 
-    W: Array  # (d, l) orthonormal basis of the shared subspace
-    M: Array  # (c, l) shared centres in the subspace
+    W: Array | None  # (d, l) orthonormal basis of the shared subspace; None: not wanted yet, it holds all of Z
+    M: Array | None  # (c, l) shared centres in the subspace
     Ms: Array  # (m, c, d) centres of the tasks
     Z: Array  # (c, d) pooled centres in the original space, M = Z W
+    Q: Array  # (c, d) with QᵀQ the scatter between the pooled clusters
     seen: Array  # (m, c) has this cluster ever had a row in this task?
+
+    @property
+    def shared(self) -> Array:
+        """M Wᵀ (c, d): the shared centres in the original space, in float64."""
+        if self.W is None or self.M is None:
+            return self.Z
+        return self.M.astype(np.float64) @ self.W.astype(np.float64).T
 
     def astype(self, dtype: Any) -> Centers:
         """The same centres in another floating type."""
-        W, M, Ms, Z = (a.astype(dtype) for a in (self.W, self.M, self.Ms, self.Z))
-        return Centers(W, M, Ms, Z, self.seen)
+        W, M = (None if a is None else a.astype(dtype) for a in (self.W, self.M))
+        return Centers(W, M, self.Ms.astype(dtype), self.Z.astype(dtype), self.Q.astype(dtype), self.seen)
 
 
 @dataclass(frozen=True)
@@ -106,68 +157,213 @@ class State:
     """A point of the alternation: centres, and memberships, weights and losses of the rows of each block."""
 
     centers: Centers
-    Ps: list[Array]  # (n_k, c)
+    Ps: list[Array]  # (n_k, c), or (n_k,) labels
     vs: list[Array]  # (n_k,)
     Ls: list[Array]  # (n_k,)
 
 
 @dataclass(frozen=True)
 class Quadratic:
-    """The loss L = e − 2 p·a + p B pᵀ of every row of a block, as a function of its memberships p."""
+    """The loss L = e − 2 p·a + p B pᵀ of some rows, as a function of their memberships p."""
 
-    e: Array  # (n_k,)
-    A: Array  # (n_k, c)
-    B: Array  # (c, c), in float64 whatever the data: it may be close to singular
+    e: Array  # (n,)
+    A: Array  # (n, c)
+    B: Array  # (c, c), in NumPy's memory in float64 whatever the data: it may be close to singular
+    xp: Any = np
+
+    def small(self, values: Array) -> Array:
+        """A small array of NumPy's, as the rows have it."""
+        return like(values, self.A, self.xp)
 
     def losses(self, P: Array) -> Array:
-        """Loss of each row (eq. 8), at least 0 in spite of rounding."""
-        cross = np.einsum("ij,ij->i", P, P @ self.B.astype(P.dtype) - 2 * self.A)
-        return np.maximum(self.e + cross, 0)
+        """Loss of each row (eq. 8) for its memberships or its label, at least 0 in spite of rounding."""
+        xp = self.xp
+        if P.ndim == 1:
+            own = xp.take_along_axis(self.A, P[:, None], axis=1)[:, 0]
+            cross = xp.take(self.small(np.diag(self.B)), P) - 2 * own
+        else:
+            cross = xp.sum(P * (P @ self.small(self.B) - 2 * self.A), axis=1)
+        return xp.clip(self.e + cross, 0, None)
 
 
-def make_block(X: Matrix, u: Array, origin: Array) -> Block:
-    """A block with its squared distances to the origin, which a sparse X allows in columns without zeros alone."""
-    if hasattr(X, "tocsr"):
-        origin = np.where(np.bincount(X.indices, minlength=X.shape[1]) == X.shape[0], origin, 0)
-    with np.errstate(over="ignore"):
-        sq = squared_norms(X, origin)
-        if not np.isfinite(100 * sq.sum()):
-            raise ValueError(
-                f"X holds values whose squares overflow in {X.dtype}: the largest is {abs(X).max():.1e}. Rescale X."
-            )
-    return Block(X, u, sq, origin)
+@dataclass(frozen=True)
+class Terms:
+    """What the centres mean for the rows of some tasks: everything in their losses that is not of a row."""
+
+    C: Array  # (m, c, d) λ1 M_k + (1 − λ1) M Wᵀ, from the origin
+    shift: Array  # (m, c) what the origin has with C
+    B: Array  # (m, c, c)
+    shares: Array  # (m,) λ1
+    W: Array | None  # projection coupling: the energy is that in the subspace
+
+    def at(self, k: int, block: Block) -> TaskTerms:
+        """The terms of the k-th task where its rows live."""
+        C = self.C[k].T
+        C = like(np.ascontiguousarray(C) if is_sparse(block.X) else C, block.sq, block.xp)
+        W = None if self.W is None else like(self.W, block.sq, block.xp)
+        return TaskTerms(C, like(self.shift[k], block.sq, block.xp), self.B[k], float(self.shares[k]), W, block.xp)
 
 
-def squared_norms(X: Matrix, origin: Array, chunk: int = 4096) -> Array:
-    """‖x − origin‖² of each row, the origin 0 where a sparse X has no entry; a dense X goes in chunks."""
-    if hasattr(X, "tocsr"):
-        squares = type(X)(((X.data - origin[X.indices]) ** 2, X.indices, X.indptr), shape=X.shape)
-        return np.asarray(squares.sum(axis=1)).ravel().astype(X.dtype)
-    moved = (X[i : i + chunk] - origin.astype(X.dtype) for i in range(0, X.shape[0], chunk))
-    return np.concatenate([np.einsum("ij,ij->i", part, part) for part in moved])
+@dataclass(frozen=True)
+class TaskTerms:
+    """The terms of one task, as its rows need them."""
+
+    C: Array  # (d, c)
+    shift: Array
+    B: Array
+    share: float
+    W: Array | None
+    xp: Any
+
+    def quadratic(self, X: Matrix, sq: Array) -> Quadratic:
+        """The loss of some rows of the task: the one product with X that gives distances."""
+        A, e = _times(X, self.C) - self.shift, sq
+        if self.W is not None:
+            XW = _times(X, self.W)
+            e = self.share * sq + (1 - self.share) * self.xp.sum(XW * XW, axis=1)
+        return Quadratic(e, A, self.B, self.xp)
 
 
-def products(block: Block, C: Array) -> Array:
-    """(x − origin)·c for each row x of the block and each row c of C: the one product with X that gives distances."""
-    return block.X @ C.T.astype(block.X.dtype) - (block.origin @ C.T).astype(block.X.dtype)
+def terms(settings: Settings, centers: Centers, origins: Array, tasks: Sequence[int | None]) -> Terms:
+    """The terms of some tasks, seen from an origin each; None: a task that only knows the shared centres."""
+    shares = np.array([settings.share(k) for k in tasks])
+    shared = centers.shared
+    if settings.offsets is None:
+        common = shared - origins[:, None]
+    else:
+        common = np.stack([settings.in_task(shared, k) for k in tasks]) - origins[:, None]
+    lam = shares[:, None, None]
+    B = (1 - lam) * common @ common.transpose(0, 2, 1)
+    C = (1 - lam) * common
+    if shares.any():
+        own = centers.Ms[[k or 0 for k in tasks]] - origins[:, None]
+        B += lam * own @ own.transpose(0, 2, 1)
+        C += lam * own
+    shift = np.einsum("kd,kcd->kc", origins, C)
+    return Terms(C, shift, B, shares, centers.W if settings.coupling == "projection" else None)
 
 
 def quadratic(block: Block, settings: Settings, centers: Centers, task: int | None) -> Quadratic:
-    """The loss of the rows of a block under the centres of a task; None: under the shared centres alone."""
-    lam = settings.share(task) if task is not None else 0.0
-    M, W = centers.M.astype(np.float64), centers.W.astype(np.float64)
-    shared = settings.in_task(M @ W.T, task) - block.origin
-    own = centers.Ms[task].astype(np.float64) - block.origin if task is not None else shared
-    C = lam * own + (1 - lam) * shared
-    A = products(block, C)
-    B = lam * own @ own.T + (1 - lam) * shared @ shared.T
-    e = block.sq
-    if settings.coupling == "projection":
-        XW = block.X @ centers.W.astype(block.X.dtype)
-        e = lam * block.sq + (1 - lam) * np.einsum("ij,ij->i", XW, XW)
-    return Quadratic(e, A, B)
+    """The loss of all rows of a block under the centres of a task; None: under the shared centres alone."""
+    local = terms(settings, centers, block.origin[None], [task]).at(0, block)
+    return local.quadratic(block.X[:], block.sq)
 
 
-def objective(blocks: list[Block], vs: list[Array], Ls: list[Array]) -> float:
-    """Σ v L over all rows, sample weights included (eq. 7 without its constant −f)."""
-    return float(sum(np.sum(b.u * v * L, dtype=np.float64) for b, v, L in zip(blocks, vs, Ls, strict=True)))
+def make_block(X: Matrix, u: Any, origin: Array, xp: Any = np) -> Block:
+    """A block with its squared distances to the origin, which a sparse X allows in columns without zeros alone."""
+    parts = pieces(X)
+    if origin.any() and is_sparse(X):
+        filled = sum(host(xp.bincount(X[part].indices, minlength=X.shape[1])) for part in parts)
+        origin = np.where(filled == X.shape[0], origin, 0)
+    with np.errstate(over="ignore"):
+        found = [squared_norms(X[part], origin, xp) for part in parts]
+        sq = found[0] if len(found) == 1 else xp.concat(found)
+        if not np.isfinite(100 * float(xp.sum(sq))):
+            largest = max(float(abs(X[part]).max()) for part in parts)
+            raise ValueError(
+                f"X holds values whose squares overflow in {X.dtype}: the largest is {largest:.1e}. Rescale X."
+            )
+    return Block(X, u, sq, origin, xp)
+
+
+def squared_norms(X: Matrix, origin: Array, xp: Any = np) -> Array:
+    """‖x − origin‖² of each row, the origin 0 where a sparse X has no entry; infinite where it overflows."""
+    with np.errstate(over="ignore"):
+        if is_sparse(X):
+            values = X.data - like(origin, X.data, xp)[X.indices] if origin.any() else X.data
+            squares = type(X)((values**2, X.indices, X.indptr), shape=X.shape)
+            return xp.asarray(squares.sum(axis=1), dtype=X.dtype).ravel()
+        moved = X - like(origin, X, xp) if origin.any() else X
+        return xp.sum(moved * moved, axis=1)
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What one look at the rows of each task tells: how many, where, and how long they are."""
+
+    sizes: Array  # (m,) Σ u
+    sums: Array  # (m, d) Σ u x
+    counting: Array  # (m,) rows with u > 0
+    energy: float  # Σ u ‖x‖² over all tasks
+    filled: float  # Σ u over the rows that are not all zero
+    shortest: float  # least and largest ‖x‖² > 0 of rows that count
+    longest: float
+
+    @property
+    def means(self) -> Array:
+        """(m, d) the mean of each task."""
+        return self.sums / np.where(self.sizes > 0, self.sizes, 1)[:, None]
+
+    def __add__(self, other: Summary) -> Summary:
+        return Summary(
+            self.sizes + other.sizes,
+            self.sums + other.sums,
+            self.counting + other.counting,
+            self.energy + other.energy,
+            self.filled + other.filled,
+            min(self.shortest, other.shortest),
+            max(self.longest, other.longest),
+        )
+
+
+def summarize(Xs: Sequence[Matrix], us: Sequence[Array], xp: Any = np) -> Summary:
+    """Rows of tasks, each seen once."""
+    m, d = len(Xs), int(Xs[0].shape[1])
+    sums, energy, filled, shortest, longest = np.zeros((m, d)), 0.0, 0.0, np.inf, 0.0
+    for k, (X, u) in enumerate(zip(Xs, us, strict=True)):
+        for part in pieces(X) if X.shape[0] else []:
+            rows, w = X[part], u[part]
+            sums[k] += host(rows.T @ w)
+            squares, w = host(squared_norms(rows, np.zeros(d), xp)).astype(np.float64), host(w).astype(np.float64)
+            energy += float(w @ squares)
+            filled += float(w[squares > 0].sum())
+            squares = squares[(w > 0) & (squares > 0)]
+            shortest, longest = squares.min(initial=shortest), squares.max(initial=longest)
+    sizes = np.array([float(xp.sum(u, dtype=xp.float64)) for u in us])
+    counting = np.array([int(np.count_nonzero(host(u) > 0)) for u in us])
+    return Summary(sizes, sums, counting, energy, filled, float(shortest), float(longest))
+
+
+def pieces(X: Matrix, n_clusters: int = 1) -> list[slice]:
+    """Parts of the rows of X that fit into the cache together with what is computed for them."""
+    n, d = X.shape
+    matrix: Any = getattr(X, "matrix", X)
+    if is_sparse(matrix):
+        nonzeros = max(matrix.nnz / max(matrix.shape[0], 1), 1)  # of a row
+        # Every piece brings a sum of the size of the centres, which must not outweigh it.
+        rows = max(int(PIECE / (nonzeros + 4 * n_clusters)), int(4 * d / nonzeros), LEAST_ROWS)
+    elif isinstance(matrix, np.ndarray):
+        rows = max(min(PIECE // (d + 4 * n_clusters), MOST_ROWS), LEAST_ROWS)
+    else:
+        rows = max(DEVICE_PIECE // (d + 4 * n_clusters), MOST_ROWS)
+    if rows >= n:
+        return [slice(0, n)]
+    return [slice(a, min(a + rows, n)) for a in range(0, n, rows)]
+
+
+def is_sparse(X: Matrix) -> bool:
+    """Whether the rows are sparse, of SciPy's kind or CuPy's."""
+    return hasattr(getattr(X, "matrix", X), "tocsr")
+
+
+def like(values: Array, array: Array, xp: Any) -> Array:
+    """A small array of NumPy's in the type and in the place of another."""
+    if xp is np:
+        return values.astype(array.dtype, copy=False)
+    return xp.asarray(values, dtype=array.dtype, device=array.device)
+
+
+def host(values: Any) -> Array:
+    """An array of any library in NumPy's memory."""
+    if hasattr(values, "cpu"):  # PyTorch
+        values = values.detach().cpu()
+    elif hasattr(values, "get") and not isinstance(values, np.ndarray):  # CuPy
+        values = values.get()
+    return np.asarray(values)
+
+
+def _times(X: Matrix, C: Array) -> Array:
+    """X C; off NumPy in the layout in which the least of a row is found fast."""
+    if is_sparse(X) or isinstance(X, np.ndarray):
+        return X @ C
+    return (C.T @ X.T).T

@@ -8,7 +8,7 @@ import numpy as np
 from scipy import linalg
 from scipy.sparse.linalg import LinearOperator, eigsh
 
-from .model import Array, Block, Matrix
+from .model import Array, Block, Matrix, pieces
 from .updates import complete, fix_signs
 
 DENSE = 300  # up to this order the eigenproblem is solved densely
@@ -48,8 +48,8 @@ class Span:
         if self.rows is not None:
             total = self.rows.T @ (np.concatenate(weights)[:, None] * self.rows)
         else:
-            scaled = [_scale_rows(b.X, np.sqrt(w)) for b, w in zip(blocks, weights, strict=True)]
-            total = self.basis.T @ sum(_gram(X) for X in scaled) @ self.basis
+            grams = [_gram(b.X, w) for b, w in zip(blocks, weights, strict=True)]
+            total = self.basis.T @ sum(grams) @ self.basis
         diagonal = np.diag(total)
         if np.abs(total - np.diag(diagonal)).max(initial=0) <= 1e-13 * np.abs(diagonal).max(initial=0):
             return Scatter(np.maximum(diagonal, 0), None)
@@ -61,9 +61,9 @@ def span_of(blocks: list[Block]) -> Span:
     """The span of all rows, from the smaller of the two Gram matrices."""
     n, d = sum(b.X.shape[0] for b in blocks), blocks[0].X.shape[1]
     if d <= n:
-        values, vectors = np.linalg.eigh(sum(_gram(b.X) for b in blocks))
+        values, vectors = np.linalg.eigh(sum(_gram(b.X, np.ones_like(b.u)) for b in blocks))
         return Span(vectors[:, values > n * EPS * values[-1]], None)
-    Xs = [b.X.astype(np.float64) for b in blocks]
+    Xs = [b.X[:].astype(np.float64) for b in blocks]
     values, vectors = np.linalg.eigh(np.block([[_dense(a @ b.T) for b in Xs] for a in Xs]))
     kept = values > d * EPS * values[-1]
     root, U = np.sqrt(values[kept]), vectors[:, kept]
@@ -74,7 +74,7 @@ def span_of(blocks: list[Block]) -> Span:
     return Span(basis, (U * root) @ R.T)
 
 
-def subspace_of_projection(H: Array, T: Array, Z: Array, span: Span, scatter: Scatter, n_components: int) -> Array:
+def subspace_of_projection(Q: Array, Z: Array, n_components: int, *, span: Span, scatter: Scatter) -> Array:
     """W = the l smallest eigenvectors of the within-cluster scatter S_w = S_t − S_b (eq. 25), in the span of the data.
 
     Ties at the cut are broken towards larger between-cluster scatter: otherwise the null space of S_w, which text
@@ -82,8 +82,8 @@ def subspace_of_projection(H: Array, T: Array, Z: Array, span: Span, scatter: Sc
     """
     if not span.basis.shape[1]:  # nothing but zeros
         return complete(span.basis, n_components, Z)
-    Q = scatter.inward(span.basis.T @ (T.T @ H))
-    chosen = smallest(scatter.values, Q, min(n_components, len(Q)))
+    between = scatter.inward(span.basis.T @ Q.T)
+    chosen = smallest(scatter.values, between, min(n_components, len(between)))
     return complete(fix_signs(span.basis @ scatter.outward(chosen)), n_components, Z)
 
 
@@ -141,9 +141,13 @@ def _leading(basis: Array, Q: Array) -> Array:
     return basis @ order
 
 
-def _gram(X: Matrix) -> Array:
-    X = X.astype(np.float64)
-    return _dense(X.T @ X)
+def _gram(X: Matrix, w: Array) -> Array:
+    """XᵀVX, by pieces."""
+    total = 0
+    for part in pieces(X):
+        rows = _scale_rows(X[part].astype(np.float64), np.sqrt(w[part], dtype=np.float64))
+        total = total + rows.T @ rows
+    return _dense(total)
 
 
 def _dense(G: Matrix) -> Array:

@@ -5,18 +5,19 @@ k-means is the solver itself: binary memberships, no within-task term, from k-me
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from .model import Array, Block, Quadratic, Settings, products
+from .model import Array, Block, Settings, pieces
 from .relations import spread
+from .rows import UNLOCK, LocalRows
 from .solver import Result, alternate, first_best, first_state
-from .updates import nearest
 
 SEEDINGS = 3  # k-means++ seedings that are tried a few iterations each; the best goes on
 TRIAL_ITER = 5
 KMEANS_ITER = 100
-UNLOCK = 0.2  # added to non-negative starts: a multiplicative update never leaves 0
 
 KINDS = ("per-task", "pooled")  # what "auto" tries
 
@@ -27,58 +28,66 @@ def kinds(n_tasks: int) -> tuple[str, ...]:
 
 
 def start(kind: str, blocks: list[Block], n_clusters: int, settings: Settings, rng: np.random.Generator) -> list[Array]:
-    """Starting memberships of every block."""
+    """Starting memberships of every block: labels, or random ones as the model has them."""
     if kind == "random":
-        Ps = [_random(len(b.sq), n_clusters, settings.membership, rng).astype(b.sq.dtype) for b in blocks]
-    elif kind == "per-task":
-        Ps = per_task(blocks, n_clusters, rng)
-    else:
-        Ps = kmeans(blocks, n_clusters, rng, settings).state.Ps
-    return unlocked(Ps, settings)
+        return random([len(b) for b in blocks], n_clusters, settings, rng, blocks[0].sq.dtype)
+    return per_task(blocks, n_clusters, rng) if kind == "per-task" else kmeans(blocks, n_clusters, rng, settings)
 
 
-def unlocked(Ps: list[Array], settings: Settings) -> list[Array]:
-    """Binary memberships as the solver can start from them."""
-    return Ps if settings.membership == "binary" else [P + np.asarray(UNLOCK, P.dtype) for P in Ps]
+def random(sizes: list[int], n_clusters: int, settings: Settings, rng: np.random.Generator, dtype: Any) -> list[Array]:
+    """Memberships drawn at random, for so many rows a task."""
+    if settings.membership == "binary":
+        return [rng.integers(n_clusters, size=n) for n in sizes]
+    return [(rng.random((n, n_clusters)) + UNLOCK).astype(dtype) for n in sizes]
 
 
 def per_task(blocks: list[Block], n_clusters: int, rng: np.random.Generator) -> list[Array]:
-    """k-means of each task on its own, clusters renumbered so that they correspond."""
-    results = [kmeans([b], n_clusters, rng) for b in blocks]
-    sizes = np.stack([b.u @ r.state.Ps[0] for b, r in zip(blocks, results, strict=True)])
+    """Labels by k-means of each task on its own, clusters renumbered so that they correspond."""
+    results = [run_kmeans([b], n_clusters, rng) for b in blocks]
+    labels = [r.state.Ps[0] for r in results]
+    sizes = np.stack([np.bincount(l, weights=b.u, minlength=n_clusters) for b, l in zip(blocks, labels, strict=True)])
     orders = align(np.stack([r.state.centers.Z for r in results]), sizes)
-    return [r.state.Ps[0][:, order] for r, order in zip(results, orders, strict=True)]
+    return [np.argsort(order)[l] for l, order in zip(labels, orders, strict=True)]
 
 
-def kmeans(blocks: list[Block], n_clusters: int, rng: np.random.Generator, frame: Settings | None = None) -> Result:
+def kmeans(
+    blocks: list[Block], n_clusters: int, rng: np.random.Generator, frame: Settings | None = None
+) -> list[Array]:
+    """Labels by k-means of all rows of the blocks together."""
+    return run_kmeans(blocks, n_clusters, rng, frame).state.Ps
+
+
+def run_kmeans(blocks: list[Block], n_clusters: int, rng: np.random.Generator, frame: Settings | None = None) -> Result:
     """k-means of all rows of the blocks together: several short runs, the best of them to its end.
 
     The tasks lie as the offsets and scales of `frame` say.
     """
     offsets, scales = (frame.offsets, frame.scales) if frame is not None else (None, None)
     settings = Settings(0.0, min(n_clusters, blocks[0].X.shape[1]), offsets=offsets, scales=scales)
-    trials = []
+    rows, trials = LocalRows(blocks, n_clusters), []
     for _ in range(SEEDINGS):
-        state = first_state(blocks, settings, seed(blocks, n_clusters, settings, rng), None)
-        trials.append(alternate(blocks, settings, state, max_iter=TRIAL_ITER, tol=0.0))
+        state = first_state(rows, settings, seed(blocks, n_clusters, settings, rng))
+        trials.append(alternate(rows, settings, state, max_iter=TRIAL_ITER, tol=0.0))
     best = trials[first_best([trial.trace[-1] for trial in trials])]
-    return alternate(blocks, settings, best.state, max_iter=KMEANS_ITER, tol=1e-6)
+    return alternate(rows, settings, best.state, max_iter=KMEANS_ITER, tol=1e-6)
 
 
 def seed(blocks: list[Block], n_clusters: int, settings: Settings, rng: np.random.Generator) -> list[Array]:
-    """Memberships of the nearest of c rows drawn by greedy k-means++ (Arthur and Vassilvitskii)."""
+    """Labels of the nearest of c rows drawn by greedy k-means++ (Arthur and Vassilvitskii)."""
     u = np.concatenate([b.u for b in blocks]).astype(np.float64)
     n_trials = 2 + int(np.log(n_clusters))
-    chosen = [_row(blocks, _draw(u, 1, rng)[0], settings)]
-    closest = _distances(blocks, chosen[0][None], settings)[:, 0]
-    while len(chosen) < n_clusters:
+    first = _row(blocks, _draw(u, 1, rng)[0], settings)
+    closest = _distances(blocks, first[None], settings)[:, 0]
+    labels = np.zeros(len(u), dtype=np.intp)
+    for j in range(1, n_clusters):
         mass = u * closest
         candidates = np.stack([_row(blocks, i, settings) for i in _draw(mass if mass.sum() > 0 else u, n_trials, rng)])
-        reduced = np.minimum(closest[:, None], _distances(blocks, candidates, settings))
+        distances = _distances(blocks, candidates, settings)
+        reduced = np.minimum(closest[:, None], distances)
         best = int(np.argmin(u @ reduced))
-        chosen.append(candidates[best])
+        labels[distances[:, best] < closest] = j
         closest = reduced[:, best]
-    return [nearest(_to_points(b, settings.in_task(np.stack(chosen), k))) for k, b in enumerate(blocks)]
+    return np.split(labels, np.cumsum([len(b) for b in blocks])[:-1])
 
 
 def align(Ms: Array, sizes: Array, max_rounds: int = 20) -> list[Array]:
@@ -113,10 +122,6 @@ def _match(own: Array, reference: Array) -> Array:
     return linear_sum_assignment(reference @ own.T, maximize=True)[1]
 
 
-def _random(n: int, c: int, membership: str, rng: np.random.Generator) -> Array:
-    return np.eye(c)[rng.integers(c, size=n)] if membership == "binary" else rng.random((n, c))
-
-
 def _draw(mass: Array, size: int, rng: np.random.Generator) -> Array:
     cumulative = np.cumsum(mass)
     return np.minimum(np.searchsorted(cumulative, rng.random(size) * cumulative[-1], side="right"), len(mass) - 1)
@@ -125,19 +130,22 @@ def _draw(mass: Array, size: int, rng: np.random.Generator) -> Array:
 def _row(blocks: list[Block], i: int, settings: Settings) -> Array:
     """A row in the common frame of the tasks."""
     for k, block in enumerate(blocks):
-        if i < len(block.sq):
-            x = block.X[[i]]
+        if i < len(block):
+            x = block.X[i : i + 1]
             x = (x.toarray() if hasattr(x, "toarray") else x)[0].astype(np.float64)
             return settings.from_task(x, k)
-        i -= len(block.sq)
+        i -= len(block)
     raise IndexError(i)
 
 
-def _to_points(block: Block, points: Array) -> Quadratic:
-    moved = points - block.origin
-    return Quadratic(block.sq, products(block, moved), moved @ moved.T)
-
-
 def _distances(blocks: list[Block], points: Array, settings: Settings) -> Array:
-    forms = [_to_points(b, settings.in_task(points, k)) for k, b in enumerate(blocks)]
-    return np.concatenate([np.maximum(f.e[:, None] - 2 * f.A + np.diag(f.B), 0).astype(np.float64) for f in forms])
+    """Squared distances (n, points) of all rows to points in the common frame."""
+    found = []
+    for k, block in enumerate(blocks):
+        moved = settings.in_task(points, k) - block.origin
+        dtype = block.X.dtype
+        for part in pieces(block.X, len(points)):
+            A = block.X[part] @ moved.T.astype(dtype) - (moved @ block.origin).astype(dtype)
+            D = block.sq[part][:, None] - 2 * A + np.einsum("ij,ij->i", moved, moved)
+            found.append(np.maximum(D, 0).astype(np.float64))
+    return np.concatenate(found)

@@ -1,22 +1,62 @@
 """One function for each block of variables (paper, §4.2, step 2).
 
-All of them read the data through two sums over weighted rows, S = PᵀVP (c × c) and T = PᵀVX (c × d).
+All of them read the data through two sums over weighted rows, S = PᵀVP (c × c) and T = PᵀVX (c × d). Centres are
+small and NumPy's; what is of every row is computed with the library `xp` that its arrays belong to.
 """
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from .model import Array, Block, Quadratic
+from .model import MOST_ROWS, Array, Matrix, Quadratic, is_sparse, like
 
 PIVOT_NUMBERS = 2**21  # of the c × c systems that the exact non-negative solve has in memory at a time
 MAX_RATIO = 1e10  # of a multiplicative step: memberships near the smallest float would overflow
 
 
-def sums(block: Block, P: Array, v: Array) -> tuple[Array, Array]:
-    """S = PᵀVP and T = PᵀVX of a block of rows."""
-    R = (block.u * v)[:, None] * P
-    return (R.T @ P).astype(np.float64), (block.X.T @ R).T.astype(np.float64)
+def sums(X: Matrix, w: Array, P: Array, n_clusters: int, xp: Any = np) -> tuple[Array, Array]:
+    """S = PᵀVP and T = PᵀVX of some rows with weights w = u v; of labels S is diagonal, and its diagonal is given."""
+    if P.ndim == 1:
+        number = xp.arange(n_clusters, **({} if xp is np else {"device": P.device}))
+        R = xp.where(P == number[:, None], w, xp.zeros_like(w[:1]))
+        return xp.sum(R, axis=1, dtype=xp.float64), _transposed_times(X, R, xp)
+    R = P.T * w
+    return xp.astype(R @ P, xp.float64), _transposed_times(X, R, xp)
+
+
+def _transposed_times(X: Matrix, R: Array, xp: Any) -> Array:
+    """R X, (c, n) by (n, d), in sums over no more rows than single precision bears."""
+    if is_sparse(X):
+        return (X.T @ R.T).T
+    n, c = X.shape[0], R.shape[0]
+    parts = n // MOST_ROWS
+    if parts <= 1:
+        return R @ X
+    whole = parts * MOST_ROWS
+    R3 = xp.permute_dims(xp.reshape(R[:, :whole], (c, parts, MOST_ROWS)), (1, 0, 2))
+    total = xp.sum(R3 @ xp.reshape(X[:whole, :], (parts, MOST_ROWS, X.shape[1])), axis=0, dtype=xp.float64)
+    return total if whole == n else total + xp.astype(R[:, whole:] @ X[whole:, :], xp.float64)
+
+
+def centers_of(S: Array, T: Array, last: Array | None) -> tuple[Array, Array]:
+    """M = (PᵀVP)⁻¹ PᵀVX (eqs. 16, 18) and Q = (PᵀVP)^(−1/2) PᵀVX, for one task or a stack of them.
+
+    An empty cluster keeps its last centre; None: there is none to keep, and it is 0.
+    """
+    diagonal = np.einsum("...ii->...i", S)
+    kept = np.where(diagonal > 0, diagonal, 1)[..., None]
+    if np.count_nonzero(S) == np.count_nonzero(diagonal):  # of labels, or nearly: nothing to decompose
+        M, Q = T / kept, T / np.sqrt(kept)
+    else:
+        H = inverse_root(S)
+        Q = np.swapaxes(H, -1, -2) @ T
+        M = H @ Q
+    empty = diagonal <= 0
+    if empty.any():
+        M = np.where(empty[..., None], 0 if last is None else last, M)
+    return M, Q
 
 
 def inverse_root(S: Array) -> Array:
@@ -33,16 +73,10 @@ def inverse_root(S: Array) -> Array:
     return scale[..., :, None] * vectors * root[..., None, :]
 
 
-def centers_of(H: Array, S: Array, T: Array, last: Array) -> Array:
-    """M_k = (PᵀVP)⁻¹ PᵀVX (eqs. 16, 18); an empty cluster keeps its last centre."""
-    empty = np.einsum("...ii->...i", S) <= 0
-    return np.where(empty[..., None], last, H @ (np.swapaxes(H, -1, -2) @ T))
-
-
-def subspace_of_reconstruction(H: Array, T: Array, Z: Array, n_components: int) -> Array:
-    """W = the l leading eigenvectors of the between-cluster scatter QQᵀ, Q = XᵀVP (PᵀVP)^(−1/2)."""
-    U, sizes, _ = np.linalg.svd(T.T @ H, full_matrices=False)
-    rank = int(np.sum(sizes > max(T.shape) * np.finfo(np.float64).eps * sizes[0])) if sizes[0] > 0 else 0
+def subspace_of_reconstruction(Q: Array, Z: Array, n_components: int) -> Array:
+    """W = the l leading eigenvectors of the between-cluster scatter QᵀQ, Q = (PᵀVP)^(−1/2) PᵀVX."""
+    U, sizes, _ = np.linalg.svd(Q.T, full_matrices=False)
+    rank = int(np.sum(sizes > max(Q.shape) * np.finfo(np.float64).eps * sizes[0])) if sizes[0] > 0 else 0
     return complete(fix_signs(U[:, : min(rank, n_components)]), n_components, Z)
 
 
@@ -73,19 +107,24 @@ def fix_signs(W: Array) -> Array:
 
 def nonnegative_step(P: Array, form: Quadratic) -> Array:
     """One multiplicative step P ← P √((A⁺ + PB⁻) / (A⁻ + PB⁺)) (eq. 22); 0/0 is read as 1."""
-    A, B = form.A, form.B.astype(form.A.dtype)
-    up = np.maximum(A, 0) + P @ np.maximum(-B, 0)
-    down = np.maximum(-A, 0) + P @ np.maximum(B, 0)
-    down = np.maximum(down, up / MAX_RATIO)
+    A, xp = form.A, form.xp
+    up = xp.clip(A, 0, None) + P @ form.small(np.maximum(-form.B, 0))
+    down = xp.clip(-A, 0, None) + P @ form.small(np.maximum(form.B, 0))
+    down = xp.maximum(down, up / MAX_RATIO)
     usable = down > 0
-    return P * np.sqrt(np.where(usable, up / np.where(usable, down, 1), 1))
+    one = xp.ones_like(down[:1, :1])
+    return P * xp.sqrt(xp.where(usable, up / xp.where(usable, down, one), one))
 
 
 def nearest(form: Quadratic) -> Array:
-    """Binary memberships: 1 for the centre of least loss (eq. 3)."""
-    P = np.zeros_like(form.A)
-    P[np.arange(len(P)), np.argmin(np.diag(form.B).astype(form.A.dtype) - 2 * form.A, axis=1)] = 1
-    return P
+    """Binary memberships: the label of the centre of least loss (eq. 3)."""
+    return form.xp.argmin(form.small(np.diag(form.B) / 2) - form.A, axis=1)
+
+
+def one_hot(labels: Array, n_clusters: int, like: Array, xp: Any = np) -> Array:
+    """Labels as 0/1 memberships (n, c), in the type of another array."""
+    number = xp.arange(n_clusters, **({} if xp is np else {"device": labels.device}))
+    return xp.astype(labels[:, None] == number, like.dtype)
 
 
 def nonnegative_exact(form: Quadratic) -> Array:
@@ -94,40 +133,47 @@ def nonnegative_exact(form: Quadratic) -> Array:
     A ridge makes the answer unique where centres are dependent. It is larger than the rounding of A, which would blow
     up along the directions that B does not have.
     """
-    c = len(form.B)
-    share = max(1e-10, 10 * float(np.finfo(form.A.dtype).eps))
+    c, n, xp = len(form.B), form.A.shape[0], form.xp
+    share = max(1e-10, 10 * float(xp.finfo(form.A.dtype).eps))
     ridge = share * max(float(np.trace(form.B)) / c, np.finfo(np.float64).tiny)
-    B = form.B + ridge * np.eye(c)
-    n_parts = -(-len(form.A) * c * c // PIVOT_NUMBERS)
-    parts = [_pivot(A.astype(np.float64), B) for A in np.array_split(form.A, n_parts)]
-    return np.concatenate(parts).astype(form.A.dtype)
+    A = xp.astype(form.A, xp.float64)
+    B = like(form.B + ridge * np.eye(c), A, xp)
+    step = max(PIVOT_NUMBERS // (c * c), 1)
+    parts = [_pivot(A[i : i + step, :], B, xp) for i in range(0, n, step)] or [A]
+    return xp.astype(xp.concat(parts), form.A.dtype)
 
 
-def _pivot(A: Array, B: Array) -> Array:
+def _pivot(A: Array, B: Array, xp: Any) -> Array:
     """Min p B pᵀ − 2 p·a over p ≥ 0 for each row a of A (Kim and Park's exchange rule, batched)."""
     n, c = A.shape
-    P, passive = np.zeros((n, c)), np.zeros((n, c), dtype=bool)
-    best, patience = np.full(n, c + 1), np.full(n, 3)
-    open_rows = np.arange(n)
+    place = {} if xp is np else {"device": A.device}
+    P, Z = xp.zeros_like(A), xp.zeros_like(A, dtype=xp.bool)  # Z: which entries are free to be positive
+    best, patience = xp.full((n,), c + 1, **place), xp.full((n,), 3, **place)
+    unit, number, zero = xp.eye(c, dtype=A.dtype, **place), xp.arange(c, **place), xp.zeros_like(A[:1, :1])
+    done, answers = [], []  # rows leave as they are solved
+    rows = xp.arange(n, **place)
     for _ in range(50 + 20 * c):  # far more than are ever needed: a bound against cycles by rounding
-        a, Z = A[open_rows], passive[open_rows]
         both = Z[:, :, None] & Z[:, None, :]
-        system = np.where(both, B, 0) + np.eye(c) * ~Z[:, :, None]
-        p = np.linalg.solve(system, np.where(Z, a, 0)[:, :, None])[:, :, 0]
-        slack = 1e-12 * np.maximum(np.abs(a).max(axis=1, keepdims=True), np.finfo(np.float64).tiny)
-        wrong = np.where(Z, p < 0, p @ B - a < -slack)
-        P[open_rows] = np.where(Z, np.maximum(p, 0), 0)
-        count = wrong.sum(axis=1)
-        better = count < best[open_rows]
-        patience[open_rows] = np.where(better, 3, patience[open_rows] - 1)
-        best[open_rows] = np.minimum(best[open_rows], count)
+        system = xp.where(both, B, zero) + unit * xp.astype(~Z, A.dtype)[:, :, None]
+        p = xp.linalg.solve(system, xp.where(Z, A, zero)[:, :, None])[:, :, 0]
+        slack = 1e-12 * xp.clip(xp.max(xp.abs(A), axis=1, keepdims=True), np.finfo(np.float64).tiny, None)
+        wrong = xp.where(Z, p < 0, p @ B - A < -slack)
+        P = xp.where(Z, xp.clip(p, 0, None), zero)
+        count = xp.sum(xp.astype(wrong, best.dtype), axis=1)
+        better = count < best
+        patience = xp.where(better, xp.full_like(patience, 3), patience - 1)
+        best = xp.minimum(best, count)
         # Full exchanges may cycle; after three without progress only the last wrong variable moves, which cannot.
-        last = np.arange(c) == (c - 1 - np.argmax(wrong[:, ::-1], axis=1))[:, None]
-        passive[open_rows] = Z ^ np.where((patience[open_rows] >= 0)[:, None], wrong, wrong & last)
-        open_rows = open_rows[count > 0]
-        if not len(open_rows):
+        last = number == xp.max(xp.where(wrong, number, xp.full_like(number, -1)), axis=1, keepdims=True)
+        Z = Z ^ xp.where((patience >= 0)[:, None], wrong, wrong & last)
+        solved, open_rows = xp.nonzero(count == 0)[0], xp.nonzero(count > 0)[0]
+        done.append(xp.take(rows, solved))
+        answers.append(xp.take(P, solved, axis=0))
+        rows, A, P, Z, best, patience = (xp.take(x, open_rows, axis=0) for x in (rows, A, P, Z, best, patience))
+        if not A.shape[0]:
             break
-    return P
+    order = xp.argsort(xp.concat([*done, rows]))
+    return xp.take(xp.concat([*answers, P]), order, axis=0)
 
 
 def _append(W: Array, w: Array) -> Array:

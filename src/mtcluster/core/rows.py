@@ -1,0 +1,325 @@
+"""Rows in one place, a block a task, and the calls through which the solver sees them.
+
+Each call reads every piece of the rows at most once, while it is in the cache, and returns sums: c × c and c × d.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from . import pacing, updates
+from .model import (
+    Array,
+    Block,
+    Centers,
+    Each,
+    Picked,
+    Settings,
+    Summary,
+    TaskTerms,
+    Terms,
+    host,
+    is_sparse,
+    make_block,
+    pieces,
+    summarize,
+)
+from .readout import read_out
+
+WORTH_THREADS = 2**19  # numbers in X from which on handing out pieces costs less than it gains
+UNLOCK = 0.2  # added to labels as a non-negative start: a multiplicative update never leaves 0
+
+
+@dataclass(frozen=True)
+class Totals:
+    """What the rows have to say about the next centres: sums over them."""
+
+    S: Array  # (m, c, c) PᵀVP
+    T: Array  # (m, c, d) PᵀVX
+    value: float = 0.0  # Σ v L
+
+    def __add__(self, other: Totals) -> Totals:
+        return Totals(self.S + other.S, self.T + other.T, self.value + other.value)
+
+
+class Rows(Protocol):
+    """All that the solver knows of the rows: they may live in this process (`LocalRows`) or in others.
+
+    What is of every row goes in lists that only the rows themselves look into.
+    """
+
+    n_clusters: int
+    origins: Array  # (m, d) where the losses of each task are computed from
+
+    @property
+    def summary(self) -> Summary:
+        """What one look at the rows tells."""
+
+    @property
+    def blocks(self) -> list[Block]:
+        """The rows themselves, which the projection coupling needs in one place."""
+
+    def begin(self, Ps: list[Array], settings: Settings) -> tuple[list[Array], list[Array]]:
+        """Starting memberships as they are kept, and weights of 1."""
+
+    def totals(self, Ps: list[Array], vs: list[Array]) -> Totals:
+        """The sums at given memberships and weights."""
+
+    def losses(self, Ps: list[Array], terms: Terms) -> list[Array]:
+        """The losses at given memberships and centres."""
+
+    def advance(
+        self, Ps: list[Array], vs: list[Array], terms: Terms, settings: Settings
+    ) -> tuple[list[Array], list[Array], Totals]:
+        """The membership step at given centres: memberships, losses and sums."""
+
+    def weights(self, Ls: list[Array], pace: pacing.Schedule, fraction: float) -> list[Array]:
+        """The weights of a stage that selects a fraction of the rows of each task."""
+
+    def place(self, values: list[Array]) -> list[Array]:
+        """What NumPy has for every row of each task, where the rows live."""
+
+    def take(self, positions: list[Array]) -> list[Block]:
+        """Rows of each task in NumPy's memory: those at the given places among the rows that count."""
+
+    def extend(self, labels: list[Array], positions: list[Array], settings: Settings, centers: Centers) -> list[Array]:
+        """Labels of all rows: those given for the rows that `take` took, the others by the nearest centre."""
+
+    def read_out(self, settings: Settings, centers: Centers) -> tuple[list[Array], list[Array]]:
+        """Memberships and losses of all rows at the final centres."""
+
+    def sizes(self, Ps: list[Array]) -> Array:
+        """Σ u p of each task and cluster, (m, c)."""
+
+    def sum(self, Ls: list[Array]) -> Array:
+        """Σ u L of each task, (m,)."""
+
+    def energy(self) -> Array:
+        """Σ u ‖x − origin‖² of each task, (m,)."""
+
+
+class LocalRows:
+    """All rows, in this process."""
+
+    def __init__(self, blocks: list[Block], n_clusters: int, each: Each = map, summary: Summary | None = None) -> None:
+        self.blocks, self.n_clusters = blocks, n_clusters
+        self.each = each if sum(b.X.shape[0] * b.X.shape[1] for b in blocks) >= WORTH_THREADS else map
+        self.origins = np.stack([b.origin for b in blocks])
+        self._summary = summary
+
+    @property
+    def summary(self) -> Summary:
+        if self._summary is None:
+            self._summary = summarize([b.X for b in self.blocks], [b.u for b in self.blocks], self.blocks[0].xp)
+        return self._summary
+
+    def begin(self, Ps: list[Array], settings: Settings) -> tuple[list[Array], list[Array]]:
+        kept = [begin(P, b.sq, settings, self.n_clusters, b.xp) for b, P in zip(self.blocks, Ps, strict=True)]
+        return kept, [b.xp.ones_like(b.sq) for b in self.blocks]
+
+    def totals(self, Ps: list[Array], vs: list[Array]) -> Totals:
+        return totals(self.blocks, Ps, vs, self.n_clusters, self.each)
+
+    def losses(self, Ps: list[Array], terms: Terms) -> list[Array]:
+        return losses(self.blocks, Ps, terms, self.n_clusters, self.each)
+
+    def advance(
+        self, Ps: list[Array], vs: list[Array], terms: Terms, settings: Settings
+    ) -> tuple[list[Array], list[Array], Totals]:
+        return advance(self.blocks, Ps, vs, terms, settings, self.n_clusters, self.each)
+
+    def weights(self, Ls: list[Array], pace: pacing.Schedule, fraction: float) -> list[Array]:
+        asked = [(k, q) for k in range(len(Ls)) for q in pace.quantiles(fraction)]
+        near = [host(L) for L in Ls] if asked else []
+        us = [host(b.u) for b in self.blocks] if asked else []
+        found = pacing.quantiles(lambda *probe: pacing.masses(near, us, *probe), asked, near[0].dtype) if asked else []
+        return [
+            pace.weights(L, [f for f, (task, _) in zip(found, asked, strict=True) if task == k], b.xp)
+            for k, (b, L) in enumerate(zip(self.blocks, Ls, strict=True))
+        ]
+
+    def place(self, values: list[Array]) -> list[Array]:
+        return [
+            v if b.xp is np else b.xp.asarray(v, device=b.sq.device) for b, v in zip(self.blocks, values, strict=True)
+        ]
+
+    def take(self, positions: list[Array]) -> list[Block]:
+        return [take(b, at) for b, at in zip(self.blocks, positions, strict=True)]
+
+    def extend(self, labels: list[Array], positions: list[Array], settings: Settings, centers: Centers) -> list[Array]:
+        found = []
+        for k, (b, own, at) in enumerate(zip(self.blocks, labels, positions, strict=True)):
+            if len(at) == len(b):
+                found.append(own)
+                continue
+            everyone = host(read_out(b.X, settings, centers, k, b.xp, self.each)[0]).copy()
+            everyone[np.flatnonzero(host(b.u) > 0)[at]] = own
+            found.append(everyone)
+        return self.place(found)
+
+    def read_out(self, settings: Settings, centers: Centers) -> tuple[list[Array], list[Array]]:
+        found = [read_out(b.X, settings, centers, k, b.xp, self.each) for k, b in enumerate(self.blocks)]
+        return [P for P, _ in found], [L for _, L in found]
+
+    def sizes(self, Ps: list[Array]) -> Array:
+        return np.stack([sizes(b.u, P, self.n_clusters, b.xp) for b, P in zip(self.blocks, Ps, strict=True)])
+
+    def sum(self, Ls: list[Array]) -> Array:
+        return np.array([float(b.xp.sum(b.u * L, dtype=b.xp.float64)) for b, L in zip(self.blocks, Ls, strict=True)])
+
+    def energy(self) -> Array:
+        return self.sum([b.sq for b in self.blocks])
+
+
+def begin(P: Array, like: Array, settings: Settings, n_clusters: int, xp: Any = np) -> Array:
+    """Starting memberships as the solver keeps them: labels, or memberships that are not locked at 0."""
+    if settings.membership == "binary":
+        return P if P.ndim == 1 else xp.argmax(P, axis=1)
+    return P if P.ndim == 2 else updates.one_hot(P, n_clusters, like, xp) + UNLOCK
+
+
+def take(block: Block, at: Array) -> Block:
+    """Some rows of a block in NumPy's memory: those at the given places among the rows that count."""
+    if len(at) == len(block) and block.xp is np:
+        return block
+    rows = np.flatnonzero(host(block.u) > 0)[at]
+    here = rows if block.xp is np else block.xp.asarray(rows, device=block.sq.device)
+    X = block.X[here] if is_sparse(block.X) or isinstance(block.X, Picked) else block.xp.take(block.X, here, axis=0)
+    X = X.get() if is_sparse(X) and block.xp is not np else X if is_sparse(X) else host(X)
+    return make_block(X, host(block.u)[rows], block.origin)
+
+
+def sizes(u: Array, P: Array, n_clusters: int, xp: Any = np) -> Array:
+    """Σ u p of each cluster."""
+    if P.ndim == 1:
+        return np.bincount(host(P), weights=host(u), minlength=n_clusters)
+    return host(xp.astype(u, xp.float64) @ xp.astype(P, xp.float64))
+
+
+def totals(blocks: list[Block], Ps: list[Array], vs: list[Array], n_clusters: int, each: Each = map) -> Totals:
+    """The sums of the rows of a place at given memberships and weights."""
+
+    def job(at: tuple[int, slice]) -> tuple[Array, ...]:
+        k, part = at
+        b, w = blocks[k], blocks[k].u[part] * vs[k][part]
+        return updates.sums(b.X[part], w, Ps[k][part], n_clusters, b.xp)
+
+    sums = _Sums(blocks, n_clusters)
+    for (k, _), found in _over_pieces(blocks, n_clusters, job, each):
+        sums.add(k, *found)
+    return sums.totals()
+
+
+def losses(blocks: list[Block], Ps: list[Array], terms: Terms, n_clusters: int, each: Each = map) -> list[Array]:
+    """The losses of the rows of a place at given memberships and centres."""
+    local = _local_terms(blocks, terms)
+
+    def job(at: tuple[int, slice]) -> Array:
+        k, part = at
+        return local[k].quadratic(blocks[k].X[part], blocks[k].sq[part]).losses(Ps[k][part])
+
+    Ls: list[list[Array]] = [[] for _ in blocks]
+    for (k, _), L in _over_pieces(blocks, n_clusters, job, each):
+        Ls[k].append(L)
+    return [_joined(parts, b.sq, b.xp) for parts, b in zip(Ls, blocks, strict=True)]
+
+
+def advance(
+    blocks: list[Block],
+    Ps: list[Array],
+    vs: list[Array],
+    terms: Terms,
+    settings: Settings,
+    n_clusters: int,
+    each: Each = map,
+) -> tuple[list[Array], list[Array], Totals]:
+    """The membership step of the rows of a place; an example that is not selected keeps its memberships.
+
+    Both products with X are taken of one piece after the other: X is read once.
+    """
+    local = _local_terms(blocks, terms)
+    binary = settings.membership == "binary"
+
+    def job(at: tuple[int, slice]) -> tuple[Array, ...]:
+        k, part = at
+        b, v, old, xp = blocks[k], vs[k][part], Ps[k][part], blocks[k].xp
+        X = b.X[part]
+        form = local[k].quadratic(X, b.sq[part])
+        P = updates.nearest(form) if binary else updates.nonnegative_step(old, form)
+        P = xp.where(v > 0 if binary else (v > 0)[:, None], P, old)
+        L, w = form.losses(P), b.u[part] * v
+        return P, L, *updates.sums(X, w, P, n_clusters, xp), xp.sum(w * L, dtype=xp.float64)
+
+    new: list[list[Array]] = [[] for _ in blocks]
+    Ls: list[list[Array]] = [[] for _ in blocks]
+    sums = _Sums(blocks, n_clusters)
+    for (k, _), (P, L, *found) in _over_pieces(blocks, n_clusters, job, each):
+        new[k].append(P)
+        Ls[k].append(L)
+        sums.add(k, *found)
+    Ps = [_joined(parts, P, b.xp) for parts, P, b in zip(new, Ps, blocks, strict=True)]
+    return Ps, [_joined(parts, b.sq, b.xp) for parts, b in zip(Ls, blocks, strict=True)], sums.totals()
+
+
+class _Sums:
+    """Adds up, in the order of the pieces: the number of threads changes nothing."""
+
+    def __init__(self, blocks: list[Block], n_clusters: int) -> None:
+        self.blocks, self.n_clusters = blocks, n_clusters
+        self.parts: list[list[Array] | None] = [None] * len(blocks)
+
+    def add(self, k: int, *found: Array) -> None:
+        xp, sums = self.blocks[k].xp, self.parts[k]
+        if sums is None:
+            self.parts[k] = [xp.asarray(x, dtype=xp.float64) for x in found]
+        else:
+            for i, x in enumerate(found):
+                sums[i] += x
+
+    def totals(self) -> Totals:
+        m, c, d = len(self.blocks), self.n_clusters, self.blocks[0].X.shape[1]
+        S, T, value = np.zeros((m, c, c)), np.zeros((m, c, d)), 0.0
+        for k, parts in enumerate(_fetched(self.blocks, self.parts)):
+            if parts is not None:
+                S[k] = np.diag(parts[0]) if parts[0].ndim == 1 else parts[0]
+                T[k] = parts[1]
+                value += float(parts[2]) if len(parts) > 2 else 0.0
+        return Totals(S, T, value)
+
+
+def _fetched(blocks: list[Block], sums: list[list[Array] | None]) -> list[list[Array] | None]:
+    """Small arrays in NumPy's memory, in one transfer."""
+    xp = blocks[0].xp
+    if xp is np:
+        return sums
+    flat = [xp.reshape(x, (-1,)) for parts in sums if parts for x in parts]
+    values, at = host(xp.concat(flat)), 0
+    found: list[list[Array] | None] = []
+    for parts in sums:
+        shapes = [tuple(x.shape) for x in parts or []]
+        ends = at + np.cumsum([0, *(int(np.prod(shape)) for shape in shapes)])
+        found.append([values[i:j].reshape(s) for i, j, s in zip(ends, ends[1:], shapes)] if parts else None)  # noqa: B905
+        at = int(ends[-1])
+    return found
+
+
+def _local_terms(blocks: list[Block], terms: Terms) -> list[TaskTerms]:
+    return [terms.at(k, b) for k, b in enumerate(blocks)]
+
+
+def _over_pieces(
+    blocks: list[Block], n_clusters: int, job: Callable[[tuple[int, slice]], Any], each: Each
+) -> Iterable[tuple[tuple[int, slice], Any]]:
+    """(task, piece) and what the job makes of it, for all pieces that are not empty, in order."""
+    jobs = [(k, part) for k, b in enumerate(blocks) if len(b) for part in pieces(b.X, n_clusters)]
+    return zip(jobs, each(job, jobs), strict=True)
+
+
+def _joined(parts: list[Array], otherwise: Array, xp: Any) -> Array:
+    if not parts:
+        return otherwise[:0]
+    return parts[0] if len(parts) == 1 else xp.concat(parts)
