@@ -27,7 +27,7 @@ CORE = {
 ORDER = [
     "core.model", "core.updates", "core.projection", "core.pacing", "core.readout", "core.rows", "core.solver",
     "core.relations", "core.starts", "core", "tasks", "tables", "_progress", "look", "restarts", "decisions",
-    "engines", "engines.local", "explanation", "base",
+    "engines.local", "engines.dask", "engines", "explanation", "base",
     "estimators", "baselines", "metrics", "datasets", "selection",
     "__init__", "demo", "benchmark", "benchmark.rows", "benchmark.views", "benchmark.methods", "benchmark.runner",
     "benchmark.paper", "benchmark.peers", "benchmark.results", "benchmark.pages", "benchmark.report",

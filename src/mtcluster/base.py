@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, _fit_context
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import ClassifierTags, check_array, check_random_state
+from sklearn.utils import ClassifierTags, check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
@@ -21,11 +21,12 @@ from .core.relations import relatedness, support
 from .core.rows import Rows
 from .core.updates import one_hot
 from .decisions import Evidence, Vote, decide, locate
-from .engines.local import local_rows, row_threads
+from .engines import is_dask, open_rows
+from .engines.local import row_threads
 from .explanation import describe
 from .look import directional, task_frame
 from .restarts import Run, best_of, kinds_of_starts
-from .tasks import TaskData, named_error, positions, read_tasks, read_weights
+from .tasks import TaskData, positions, read_tasks
 
 MAX_SPAN = 20_000  # order of the dense eigenproblem that the projection coupling may ask for
 WITHIN_WEIGHT = 0.7  # λ1 of tasks that are related, where it is left to the data
@@ -121,22 +122,21 @@ class MultiTaskClusterer(
         self : object
             The fitted estimator.
         """
-        data = read_tasks(self, X, tasks, reset=True)
-        us = read_weights(sample_weight, data, data.dtype)
-        if self._pools_tasks:
-            data, us = data.pooled(), [data.join(us)]
-        self._check_sizes(data)
         arguments = {"X": X, "y": y, "metadata": {"tasks": tasks, "sample_weight": sample_weight}}
-        with row_threads(self.n_jobs) as each:
+        with open_rows(self, X, tasks, sample_weight, pooled=self._pools_tasks, n_jobs=self.n_jobs) as (
+            data,
+            make_rows,
+        ):
+            self._check_sizes(data)
             settings = self._make_settings(data.n_features)
-            self._fit_rows(data, local_rows(data, us, settings, self.n_clusters, each), settings, arguments)
+            self._fit_rows(data, make_rows(settings, self.n_clusters), settings, arguments)
         return self
 
-    def _fit_rows(self, data: TaskData, rows: Rows, settings: Settings, arguments: dict[str, Any]) -> None:
+    def _fit_rows(self, data: Any, rows: Rows, settings: Settings, arguments: dict[str, Any]) -> None:
         """Decide, start, solve and store, wherever the rows live."""
         random_state = check_random_state(self.random_state)
         settings, voted, evidence = self._decide(rows, settings, random_state)
-        given, kinds = self._starts(data, rows, settings, voted)
+        given, kinds = self._starts(data, settings, voted)
         pace = self._schedule(voted=kinds == ["vote"])
         progress = FitProgress(self, kinds, pace, arguments)
         run = best_of(
@@ -195,17 +195,19 @@ class MultiTaskClusterer(
             settings = replace(settings, within_weight=decision.within_weight)
         return settings, voted, replace(evidence, decision=decision)
 
-    def _starts(
-        self, data: TaskData, rows: Rows, settings: Settings, voted: list[Array] | None
-    ) -> tuple[list[Array] | None, list[str]]:
+    def _starts(self, data: Any, settings: Settings, voted: list[Array] | None) -> tuple[list[Array] | None, list[str]]:
         """The start if there is one, and the kinds of starts to draw otherwise."""
         if not isinstance(self.init, str):
-            return rows.place(self._given_start(data, settings)), ["given"]
+            binary = settings.membership == "binary"
+            given = data.given(self.init, self.n_clusters, binary)
+            if not binary and isinstance(data, TaskData) and any(bool((P == 0).any()) for P in given):
+                warn_user("init holds zeros, which membership='nonnegative' never leaves: add a small number, 0.2 say.")
+            return given, ["given"]
         if voted is not None and self.init == "auto":
             return voted, ["vote"]
         return None, kinds_of_starts(self.init, self.n_init, len(data.labels))
 
-    def _check_sizes(self, data: TaskData) -> None:
+    def _check_sizes(self, data: Any) -> None:
         """What can only be checked with the data at hand."""
         c, d = self.n_clusters, data.n_features
         for label, size in zip(data.labels.tolist(), data.sizes, strict=True):
@@ -233,24 +235,7 @@ class MultiTaskClusterer(
                 f"and at most {MAX_SPAN} is allowed; coupling='reconstruction' has no such limit."
             )
 
-    def _given_start(self, data: TaskData, settings: Settings) -> list[Array]:
-        """The memberships that the user gave as `init`, checked, by task."""
-        try:
-            P = check_array(self.init, dtype=data.dtype, input_name="init")
-        except (TypeError, ValueError) as error:
-            raise named_error(error, self.init, "init") from error
-        wanted = (data.n, self.n_clusters)
-        if P.shape != wanted:
-            raise ValueError(f"init has shape {P.shape}, but memberships of shape {wanted} are needed.")
-        if np.any(P < 0) or np.any(P.sum(axis=1) == 0):
-            raise ValueError("init must hold non-negative memberships, with at least one positive entry in each row.")
-        if settings.membership == "binary":
-            P = np.argmax(P, axis=1)
-        elif np.any(P == 0):
-            warn_user("init holds zeros, which membership='nonnegative' never leaves: add a small number, 0.2 say.")
-        return data.split(P)
-
-    def _store(self, data: TaskData, rows: Rows, run: Run) -> None:
+    def _store(self, data: Any, rows: Rows, run: Run) -> None:
         m, d = rows.origins.shape
         self.tasks_ = data.labels
         self.membership_, self.task_offset_ = self._settings.membership, self._evidence.offset
@@ -305,9 +290,14 @@ class MultiTaskClusterer(
         Z = self.shared_centers_ @ self.subspace_.T
         return Centers(self.subspace_, self.shared_centers_, self.task_centers_, Z, Z, np.ones((m, c), dtype=bool))
 
-    def _read(self, X: Any, tasks: Any) -> tuple[TaskData, Array, Array]:
-        """Rows, seen or new, with their memberships and losses in their order."""
+    def _read(self, X: Any, tasks: Any) -> tuple[Any, Array, Array]:
+        """Rows, seen or new, with their memberships or labels, and their losses, in their order."""
         check_is_fitted(self)
+        if is_dask(X):
+            from .engines.dask import DaskChunks
+
+            chunks = DaskChunks(self, X)
+            return chunks, *chunks.read_out(tasks, self.tasks_, self._settings, self._centers())
         data = read_tasks(self, X, tasks, reset=False)
         if data.named:
             ks = positions(data.labels.tolist(), self.tasks_.tolist())
@@ -387,8 +377,8 @@ class MultiTaskClusterer(
             Higher is better; comparable between models of the same settings alone.
         """
         data, _, losses = self._read(X, tasks)
-        weights = data.join(read_weights(sample_weight, data, np.dtype(np.float64)))
-        return -float(np.average(losses, weights=weights))
+        weights = data.weights(sample_weight)
+        return -float(data.xp.sum(weights * losses) / data.xp.sum(weights))
 
     def transform(self, X: Any) -> Array:
         """Coordinates of each row in the shared subspace, X W.
@@ -404,6 +394,10 @@ class MultiTaskClusterer(
             The same axes for every task.
         """
         check_is_fitted(self)
+        if is_dask(X):
+            from .engines.dask import DaskChunks
+
+            return DaskChunks(self, X).transform(self.subspace_)
         data = read_tasks(self, X, reset=False)
         return data.join([data.matrix(k) @ data.place(self.subspace_.astype(data.dtype)) for k in range(len(data.Xs))])
 

@@ -16,7 +16,7 @@ from sklearn.utils import check_array
 from sklearn.utils._array_api import get_namespace
 from sklearn.utils.validation import validate_data
 
-from .core.model import Array, Picked, host, is_sparse, pieces
+from .core.model import Array, Picked, Summary, host, is_sparse, pieces
 
 Rows = slice | Array  # where the rows of a task stand in the user's order
 
@@ -75,9 +75,18 @@ class TaskData:
 
     def split(self, values: Array) -> list[Array]:
         """Per-row values, one array a task."""
-        if self.xp is np or isinstance(values, np.ndarray):
-            return [values[rows] for rows in self.rows]
-        return [_rows_of(values, rows, self.xp, lazy=False) for rows in self.rows]
+        return [values[rows] for rows in self.rows]
+
+    def weights(self, sample_weight: Any) -> Array:
+        """Sample weights in the order of the rows."""
+        return self.place(self.join(read_weights(sample_weight, self, np.dtype(np.float64))))
+
+    def given(self, init: Any, n_clusters: int, binary: bool) -> list[Array]:
+        """Memberships that the user gave as a start, checked, where the rows live."""
+        P, wanted = check_start(init, self.dtype, binary=False), (self.n, n_clusters)
+        if P.shape != wanted:
+            raise ValueError(f"init has shape {P.shape}, but memberships of shape {wanted} are needed.")
+        return [self.place(part) for part in self.split(np.argmax(P, axis=1) if binary else P)]
 
     def join(self, parts: list[Array]) -> Array:
         """Per-task arrays back in the order of the rows."""
@@ -96,7 +105,7 @@ def read_tasks(estimator: Any, X: Any, tasks: Any = None, *, reset: bool) -> Tas
     X is one matrix with `tasks`, a label for each row (None: one task), or a dict or list of matrices, one a task.
     `reset` records the features on the estimator, otherwise they are compared with those it has.
     """
-    parts = _as_parts(X, "X")
+    parts = as_parts(X, "X")
     if parts is None:
         X = _matrix(estimator, X, "X", reset=reset)
         labels, codes = encode_tasks(tasks, int(X.shape[0]))
@@ -113,7 +122,7 @@ def read_weights(sample_weight: Any, data: TaskData, dtype: Any) -> list[Array]:
     """Sample weights of each task; they must be non-negative and not all zero in any task."""
     if sample_weight is None:
         return [np.ones(X.shape[0], dtype=dtype) for X in data.Xs]
-    parts = _as_parts(sample_weight, "sample_weight", ndim=1)
+    parts = as_parts(sample_weight, "sample_weight", ndim=1)
     if parts is not None:
         sample_weight = _weights_by_task(parts, data)
     if isinstance(sample_weight, Real):
@@ -152,6 +161,27 @@ def _weights_by_task(parts: dict[Hashable, Any], data: TaskData) -> Array:
     return data.join(arrays)
 
 
+def check_start(init: Any, dtype: Any, binary: bool) -> Array:
+    """Memberships (n, c) that the user gave as `init`; binary: as labels."""
+    try:
+        P = check_array(host(init), dtype=dtype, input_name="init", ensure_min_samples=0)
+    except (TypeError, ValueError) as error:
+        raise named_error(error, init, "init") from error
+    if np.any(P < 0) or np.any(P.sum(axis=1) == 0):
+        raise ValueError("init must hold non-negative memberships, with at least one positive entry in each row.")
+    return np.argmax(P, axis=1) if binary else P
+
+
+def check_weights(summary: Summary, labels: Array, sizes: list[int]) -> None:
+    """Every task needs a row that counts."""
+    for label, size, counting in zip(labels, sizes, summary.counting, strict=True):
+        if not counting:
+            raise ValueError(
+                f"sample_weight is zero for all {size} rows of task {_name(label)}: "
+                "at least one needs a positive weight."
+            )
+
+
 def library(X: Any) -> Any:
     """The array library that X is computed with: NumPy, unless scikit-learn's array API dispatch is on."""
     if sparse.issparse(X) or isinstance(X, np.ndarray):
@@ -166,7 +196,7 @@ def positions(labels: Iterable[Hashable], known: Iterable[Hashable]) -> list[int
     return [index.get(label) for label in labels]
 
 
-def _as_parts(X: Any, name: str, ndim: int = 2) -> dict[Hashable, Any] | None:
+def as_parts(X: Any, name: str, ndim: int = 2) -> dict[Hashable, Any] | None:
     """The data sets of a dict, or of a list whose items all have `ndim` dimensions; None for anything else."""
     if isinstance(X, Mapping) and not sparse.issparse(X):  # SciPy's DOK format is a dict
         if not X:
@@ -226,7 +256,7 @@ def _stack_of(estimator: Any, parts: dict[Hashable, Any], *, reset: bool) -> Tas
     Xs = [X.astype(dtype, copy=False) for X in Xs]
     ends = np.cumsum([X.shape[0] for X in Xs])
     rows: list[Rows] = [slice(int(end) - X.shape[0], int(end)) for X, end in zip(Xs, ends, strict=True)]
-    return TaskData(_label_array(list(parts)), Xs, rows, int(ends[-1]))
+    return TaskData(label_array(list(parts)), Xs, rows, int(ends[-1]))
 
 
 def _check_columns(own: list[Any], others: list[Any], name: str) -> None:
@@ -280,7 +310,7 @@ def _codes_of_objects(items: list[Any]) -> tuple[Array, Array]:
         order = list(range(len(labels)))
     rank = np.empty(len(labels), dtype=np.intp)
     rank[order] = np.arange(len(labels))
-    return _label_array([labels[i] for i in order]), rank[codes]
+    return label_array([labels[i] for i in order]), rank[codes]
 
 
 def _is_missing(item: Any) -> bool:
@@ -291,7 +321,7 @@ def _is_missing(item: Any) -> bool:
         return True
 
 
-def _label_array(labels: list[Hashable]) -> Array:
+def label_array(labels: list[Hashable]) -> Array:
     """Labels as a one-dimensional array that keeps them what they are."""
     if len({type(label) for label in labels}) == 1 and isinstance(labels[0], str | bool | int | float | np.generic):
         return np.asarray(labels)
@@ -301,19 +331,26 @@ def _label_array(labels: list[Hashable]) -> Array:
 
 
 def _split(X: Any, labels: Array, codes: Array, named: bool) -> TaskData:
-    """Rows of each task: a slice where they stand together, else their indices in order."""
+    """Rows of each task, from one matrix."""
     xp, n = library(X), int(X.shape[0])
     if len(labels) == 1:
         return TaskData(labels, [X], [slice(0, n)], n, named, X, xp)
+    rows = task_rows(codes, len(labels))
+    lazy = _numbers(X) > COPIED
+    return TaskData(labels, [_rows_of(X, r, xp, lazy) for r in rows], rows, n, source=X, xp=xp)
+
+
+def task_rows(codes: Array, n_tasks: int) -> list[Rows]:
+    """Where the rows of each task stand: a slice where they stand together, else their indices in order."""
     order = np.argsort(codes, kind="stable")
-    ends = np.cumsum(np.bincount(codes, minlength=len(labels)))
+    ends = np.cumsum(np.bincount(codes, minlength=n_tasks))
     rows: list[Rows] = []
     for end, size in zip(ends, np.diff(ends, prepend=0), strict=True):
         index = order[end - size : end]
-        together = index[-1] - index[0] + 1 == size
-        rows.append(slice(int(index[0]), int(index[-1]) + 1) if together else index)
-    lazy = _numbers(X) > COPIED
-    return TaskData(labels, [_rows_of(X, r, xp, lazy) for r in rows], rows, n, source=X, xp=xp)
+        together = size == 0 or index[-1] - index[0] + 1 == size
+        first = int(index[0]) if size else 0
+        rows.append(slice(first, first + int(size)) if together else index)
+    return rows
 
 
 def _rows_of(X: Any, rows: Rows, xp: Any, lazy: bool) -> Any:
@@ -336,7 +373,7 @@ def _numbers(X: Any) -> int:
 def _check_finite(data: TaskData, names: list[str]) -> None:
     """Refuse NaN and infinity, saying where the first stands: in the user's own numbering."""
     for label, X, rows, name in zip(data.labels, data.Xs, data.rows, names, strict=True):
-        bad = np.concatenate([part.start + _not_finite(X[part], data.xp) for part in pieces(X)])
+        bad = np.concatenate([part.start + not_finite(X[part], data.xp) for part in pieces(X)])
         if not len(bad):
             continue
         own_numbering = np.arange(X.shape[0]) if name != "X" else np.arange(data.n)[rows]
@@ -348,7 +385,7 @@ def _check_finite(data: TaskData, names: list[str]) -> None:
         )
 
 
-def _not_finite(X: Any, xp: Any) -> Array:
+def not_finite(X: Any, xp: Any) -> Array:
     """Which rows hold NaN or infinity."""
     values = X.data if is_sparse(X) else X
     with np.errstate(over="ignore", invalid="ignore"):

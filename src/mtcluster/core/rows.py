@@ -31,6 +31,7 @@ from .model import (
 from .readout import read_out
 
 WORTH_THREADS = 2**19  # numbers in X from which on handing out pieces costs less than it gains
+PerRow = Any  # what is of every row, one item a block or a chunk: only the rows themselves look into it
 UNLOCK = 0.2  # added to labels as a non-negative start: a multiplicative update never leaves 0
 
 
@@ -63,39 +64,37 @@ class Rows(Protocol):
     def blocks(self) -> list[Block]:
         """The rows themselves, which the projection coupling needs in one place."""
 
-    def begin(self, Ps: list[Array], settings: Settings) -> tuple[list[Array], list[Array]]:
+    def begin(self, Ps: PerRow, settings: Settings) -> tuple[PerRow, PerRow]:
         """Starting memberships as they are kept, and weights of 1."""
 
-    def totals(self, Ps: list[Array], vs: list[Array]) -> Totals:
+    def totals(self, Ps: PerRow, vs: PerRow) -> Totals:
         """The sums at given memberships and weights."""
 
-    def losses(self, Ps: list[Array], terms: Terms) -> list[Array]:
+    def losses(self, Ps: PerRow, terms: Terms) -> PerRow:
         """The losses at given memberships and centres."""
 
-    def advance(
-        self, Ps: list[Array], vs: list[Array], terms: Terms, settings: Settings
-    ) -> tuple[list[Array], list[Array], Totals]:
+    def advance(self, Ps: PerRow, vs: PerRow, terms: Terms, settings: Settings) -> tuple[PerRow, PerRow, Totals]:
         """The membership step at given centres: memberships, losses and sums."""
 
-    def weights(self, Ls: list[Array], pace: pacing.Schedule, fraction: float) -> list[Array]:
+    def weights(self, Ls: PerRow, pace: pacing.Schedule, fraction: float) -> PerRow:
         """The weights of a stage that selects a fraction of the rows of each task."""
 
-    def place(self, values: list[Array]) -> list[Array]:
+    def place(self, values: list[Array]) -> PerRow:
         """What NumPy has for every row of each task, where the rows live."""
 
     def take(self, positions: list[Array]) -> list[Block]:
         """Rows of each task in NumPy's memory: those at the given places among the rows that count."""
 
-    def extend(self, labels: list[Array], positions: list[Array], settings: Settings, centers: Centers) -> list[Array]:
+    def extend(self, labels: list[Array], positions: list[Array], settings: Settings, centers: Centers) -> PerRow:
         """Labels of all rows: those given for the rows that `take` took, the others by the nearest centre."""
 
-    def read_out(self, settings: Settings, centers: Centers) -> tuple[list[Array], list[Array]]:
+    def read_out(self, settings: Settings, centers: Centers) -> tuple[PerRow, PerRow]:
         """Memberships and losses of all rows at the final centres."""
 
-    def sizes(self, Ps: list[Array]) -> Array:
+    def sizes(self, Ps: PerRow) -> Array:
         """Σ u p of each task and cluster, (m, c)."""
 
-    def sum(self, Ls: list[Array]) -> Array:
+    def sum(self, Ls: PerRow) -> Array:
         """Σ u L of each task, (m,)."""
 
     def energy(self) -> Array:

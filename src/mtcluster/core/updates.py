@@ -19,7 +19,7 @@ MAX_RATIO = 1e10  # of a multiplicative step: memberships near the smallest floa
 def sums(X: Matrix, w: Array, P: Array, n_clusters: int, xp: Any = np) -> tuple[Array, Array]:
     """S = PᵀVP and T = PᵀVX of some rows with weights w = u v; of labels S is diagonal, and its diagonal is given."""
     if P.ndim == 1:
-        number = xp.arange(n_clusters, **({} if xp is np else {"device": P.device}))
+        number = xp.arange(n_clusters, device=P.device)
         R = xp.where(P == number[:, None], w, xp.zeros_like(w[:1]))
         return xp.sum(R, axis=1, dtype=xp.float64), _transposed_times(X, R, xp)
     R = P.T * w
@@ -123,7 +123,7 @@ def nearest(form: Quadratic) -> Array:
 
 def one_hot(labels: Array, n_clusters: int, like: Array, xp: Any = np) -> Array:
     """Labels as 0/1 memberships (n, c), in the type of another array."""
-    number = xp.arange(n_clusters, **({} if xp is np else {"device": labels.device}))
+    number = xp.arange(n_clusters, device=getattr(labels, "device", None))
     return xp.astype(labels[:, None] == number, like.dtype)
 
 
@@ -146,7 +146,7 @@ def nonnegative_exact(form: Quadratic) -> Array:
 def _pivot(A: Array, B: Array, xp: Any) -> Array:
     """Min p B pᵀ − 2 p·a over p ≥ 0 for each row a of A (Kim and Park's exchange rule, batched)."""
     n, c = A.shape
-    place = {} if xp is np else {"device": A.device}
+    place = {"device": A.device}
     P, Z = xp.zeros_like(A), xp.zeros_like(A, dtype=xp.bool)  # Z: which entries are free to be positive
     best, patience = xp.full((n,), c + 1, **place), xp.full((n,), 3, **place)
     unit, number, zero = xp.eye(c, dtype=A.dtype, **place), xp.arange(c, **place), xp.zeros_like(A[:1, :1])
