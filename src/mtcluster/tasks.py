@@ -12,11 +12,12 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
+from sklearn import get_config
 from sklearn.utils import check_array
 from sklearn.utils._array_api import get_namespace
 from sklearn.utils.validation import validate_data
 
-from .core.model import Array, Picked, Summary, host, is_sparse, pieces
+from .core.model import Array, Picked, Summary, host, is_sparse, pieces, rows_at
 
 Rows = slice | Array  # where the rows of a task stand in the user's order
 
@@ -54,7 +55,8 @@ class TaskData:
         """An array of NumPy's where the rows live."""
         if self.xp is np:
             return values
-        return self.xp.asarray(values, device=getattr(self.Xs[0], "matrix", self.Xs[0]).device)
+        X = getattr(self.Xs[0], "matrix", self.Xs[0])
+        return self.xp.asarray(values, device=(X.data if is_sparse(X) else X).device)
 
     def matrix(self, k: int) -> Any:
         """The rows of a task in one matrix."""
@@ -184,10 +186,39 @@ def check_weights(summary: Summary, labels: Array, sizes: list[int]) -> None:
 
 def library(X: Any) -> Any:
     """The array library that X is computed with: NumPy, unless scikit-learn's array API dispatch is on."""
-    if sparse.issparse(X) or isinstance(X, np.ndarray):
+    if sparse.issparse(X):
         return np
-    xp, dispatched = get_namespace(X)
+    values = X.data if is_sparse(X) else X
+    if isinstance(values, np.ndarray) or not hasattr(values, "dtype") or not hasattr(values, "device"):
+        return np
+    xp, dispatched = get_namespace(values)
     return xp if dispatched else np
+
+
+def is_device_sparse(X: Any, name: str) -> bool:
+    """Whether X is one of CuPy's sparse matrices; sparse arrays of other libraries are refused."""
+    module = type(X).__module__.split(".")[0]
+    if module == "torch" and str(getattr(X, "layout", "torch.strided")) != "torch.strided":
+        raise TypeError(
+            f"{name} is a sparse PyTorch tensor ({X.layout}): of the libraries for accelerators only CuPy's sparse "
+            "matrices are supported. Give a dense tensor, a cupyx.scipy.sparse or a scipy.sparse matrix."
+        )
+    if module != "cupyx":
+        return False
+    if not get_config()["array_api_dispatch"]:
+        raise TypeError(
+            f"{name} is a sparse matrix of CuPy's: sklearn.set_config(array_api_dispatch=True) lets it be computed on "
+            f"where it is; {name}.get() is SciPy's, for the CPU."
+        )
+    return True
+
+
+def _device_csr(estimator: Any, X: Any, *, reset: bool) -> Any:
+    """One of CuPy's sparse matrices as CSR of floats, its features recorded or compared."""
+    validate_data(estimator, np.zeros((1, X.shape[1])), reset=reset, skip_check_array=True)
+    X = X.tocsr()
+    X.sum_duplicates()
+    return X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
 
 
 def positions(labels: Iterable[Hashable], known: Iterable[Hashable]) -> list[int | None]:
@@ -224,7 +255,10 @@ def _ndim(item: Any) -> int:
 def _matrix(estimator: Any, X: Any, name: str, *, reset: bool, first: bool = True) -> Any:
     """One validated matrix, dense or CSR, float64 or float32; the first of several sets the estimator's features."""
     _check_dates(X, name)
-    options = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "ensure_all_finite": False}
+    if is_device_sparse(X, name):
+        return _device_csr(estimator, X, reset=reset)
+    xp = library(X)
+    options = {"accept_sparse": "csr", "dtype": [xp.float64, xp.float32], "ensure_all_finite": False}
     try:
         checked = validate_data(estimator, X, reset=reset, **options) if first else check_array(X, **options)
     except (TypeError, ValueError) as error:
@@ -357,11 +391,11 @@ def _rows_of(X: Any, rows: Rows, xp: Any, lazy: bool) -> Any:
     """Some rows of a matrix: a view where they stand together, else a copy, or none at all where that is large."""
     if isinstance(rows, slice):
         if not sparse.issparse(X):
-            return X[rows]
+            return X[rows] if is_sparse(X) else X[rows, ...]
         a, b = X.indptr[rows.start], X.indptr[rows.stop]
         parts = (X.data[a:b], X.indices[a:b], X.indptr[rows.start : rows.stop + 1] - a)
         return type(X)(parts, shape=(rows.stop - rows.start, X.shape[1]), copy=False)
-    index = rows if xp is np or is_sparse(X) else xp.asarray(rows, device=X.device)
+    index = rows if xp is np else xp.asarray(rows, device=(X.data if is_sparse(X) else X).device)
     picked = Picked(X, index, xp)
     return picked if lazy else picked[:]
 
@@ -373,11 +407,11 @@ def _numbers(X: Any) -> int:
 def _check_finite(data: TaskData, names: list[str]) -> None:
     """Refuse NaN and infinity, saying where the first stands: in the user's own numbering."""
     for label, X, rows, name in zip(data.labels, data.Xs, data.rows, names, strict=True):
-        bad = np.concatenate([part.start + not_finite(X[part], data.xp) for part in pieces(X)])
+        bad = np.concatenate([part.start + not_finite(rows_at(X, part), data.xp) for part in pieces(X)])
         if not len(bad):
             continue
         own_numbering = np.arange(X.shape[0]) if name != "X" else np.arange(data.n)[rows]
-        first = X[int(bad[0]) : int(bad[0]) + 1]
+        first = rows_at(X, slice(int(bad[0]), int(bad[0]) + 1))
         what = "NaN" if np.isnan(host(first.data if is_sparse(first) else first)).any() else "infinity"
         raise ValueError(
             f"Input {name} contains {what} in {len(bad)} row(s) of task {_name(label)}, "

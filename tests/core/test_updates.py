@@ -77,7 +77,7 @@ def test_no_perturbation_of_the_shared_centers_is_better(coupling):
 
 def random_form(rng, n=40, c=4, d=6):
     C, X = rng.normal(size=(c, d)), rng.normal(size=(n, d))
-    return Quadratic(np.sum(X**2, axis=1), X @ C.T, C @ C.T)
+    return Quadratic(np.sum(X**2, axis=1), X @ C.T, np.sum(C**2, axis=1) / 2, C @ C.T)
 
 
 def test_nearest_has_the_least_loss_of_all_binary_memberships():
@@ -89,7 +89,7 @@ def test_nearest_has_the_least_loss_of_all_binary_memberships():
 def test_the_exact_memberships_are_those_of_scipy():
     rng = np.random.default_rng(0)
     C, X = rng.normal(size=(5, 8)), rng.normal(size=(200, 8))
-    form = Quadratic(np.sum(X**2, axis=1), X @ C.T, C @ C.T)
+    form = Quadratic(np.sum(X**2, axis=1), X @ C.T, np.sum(C**2, axis=1) / 2, C @ C.T)
     expected = np.array([nnls(C.T, x)[0] for x in X])
     assert_allclose(updates.nonnegative_exact(form), expected, atol=1e-7)
 
@@ -98,7 +98,7 @@ def test_the_exact_memberships_exist_for_dependent_centers():
     rng = np.random.default_rng(0)
     C = rng.normal(size=(3, 2))[[0, 1, 2, 0, 1, 2]]  # six centres in two dimensions, three of them twice
     X = rng.normal(size=(50, 2))
-    form = Quadratic(np.sum(X**2, axis=1), X @ C.T, C @ C.T)
+    form = Quadratic(np.sum(X**2, axis=1), X @ C.T, np.sum(C**2, axis=1) / 2, C @ C.T)
     P = updates.nonnegative_exact(form)
     best = np.array([nnls(C.T, x)[1] ** 2 for x in X])
     assert np.all(P >= 0)
@@ -107,7 +107,7 @@ def test_the_exact_memberships_exist_for_dependent_centers():
 
 def test_the_exact_memberships_of_a_row_do_not_depend_on_the_others():
     form = random_form(np.random.default_rng(0), n=30)
-    alone = [updates.nonnegative_exact(Quadratic(form.e[[i]], form.A[[i]], form.B))[0] for i in range(30)]
+    alone = [updates.nonnegative_exact(Quadratic(form.e[[i]], form.A[[i]], form.h, form.B))[0] for i in range(30)]
     assert_allclose(updates.nonnegative_exact(form), np.array(alone), rtol=1e-12, atol=1e-14)
 
 
@@ -129,7 +129,7 @@ def test_multiplicative_steps_lead_to_the_exact_memberships():
 
 
 def test_a_multiplicative_step_from_nothing_stays_finite():
-    form = Quadratic(np.zeros(3), np.zeros((3, 2)), np.array([[1.0, -0.5], [-0.5, 1.0]]))
+    form = Quadratic(np.zeros(3), np.zeros((3, 2)), np.ones(2) / 2, np.array([[1.0, -0.5], [-0.5, 1.0]]))
     P = np.array([[0.0, 0.0], [5e-324, 1.0], [1e-308, 5e-324]])
     for _ in range(10):
         P = updates.nonnegative_step(P, form)

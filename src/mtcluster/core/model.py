@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ Matrix = Any  # rows: a dense array, a CSR matrix, or `Picked` rows of one of th
 Each = Callable[[Callable[[Any], Any], Sequence[Any]], Iterable[Any]]  # `map`, or one that uses threads
 
 PIECE = 2**18  # numbers of X and of what belongs to its rows that are worked on at a time: they stay in the cache
+LARGEST_PIECE = 2**21  # many threads need larger ones: between its calls of NumPy a piece keeps all others waiting
 MOST_ROWS, LEAST_ROWS = 2**13, 2**8  # of a piece: in longer sums single precision would drift
 DEVICE_PIECE = 2**28  # an accelerator has no such cache, and starting a piece costs it more
 
@@ -164,12 +166,21 @@ class State:
 
 @dataclass(frozen=True)
 class Quadratic:
-    """The loss L = e − 2 p·a + p B pᵀ of some rows, as a function of their memberships p."""
+    """The loss L = e − 2 p·a + p B pᵀ of some rows, as a function of their memberships p.
+
+    For a label j it is e − 2 a_j + 2 h_j: h is half the diagonal of B, and may hold what a is short of.
+    """
 
     e: Array  # (n,)
     A: Array  # (n, c)
-    B: Array  # (c, c), in NumPy's memory in float64 whatever the data: it may be close to singular
+    h: Array  # (c,)
+    B: Array | None  # (c, c), in NumPy's memory in float64: it may be close to singular; None: labels do without
     xp: Any = np
+
+    @cached_property
+    def D(self) -> Array:  # noqa: N802
+        """(n, c) half of what the loss of a label adds to e."""
+        return self.h - self.A
 
     def small(self, values: Array) -> Array:
         """A small array of NumPy's, as the rows have it."""
@@ -179,10 +190,9 @@ class Quadratic:
         """Loss of each row (eq. 8) for its memberships or its label, at least 0 in spite of rounding."""
         xp = self.xp
         if P.ndim == 1:
-            own = xp.take_along_axis(self.A, P[:, None], axis=1)[:, 0]
-            cross = xp.take(self.small(np.diag(self.B)), P) - 2 * own
+            cross = 2 * xp.take_along_axis(self.D, P[:, None], axis=1)[:, 0]
         else:
-            cross = xp.sum(P * (P @ self.small(self.B) - 2 * self.A), axis=1)
+            cross = xp.sum(P * (P @ self.small(np.asarray(self.B)) - 2 * self.A), axis=1)
         return xp.clip(self.e + cross, 0, None)
 
 
@@ -191,17 +201,21 @@ class Terms:
     """What the centres mean for the rows of some tasks: everything in their losses that is not of a row."""
 
     C: Array  # (m, c, d) λ1 M_k + (1 − λ1) M Wᵀ, from the origin
-    shift: Array  # (m, c) what the origin has with C
-    B: Array  # (m, c, c)
+    h: Array  # (m, c) half the diagonals of B, and what the origin has with C
+    B: Array | None  # (m, c, c); None: labels do without
     shares: Array  # (m,) λ1
     W: Array | None  # projection coupling: the energy is that in the subspace
 
-    def at(self, k: int, block: Block) -> TaskTerms:
-        """The terms of the k-th task where its rows live."""
-        C = self.C[k].T
-        C = like(np.ascontiguousarray(C) if is_sparse(block.X) else C, block.sq, block.xp)
-        W = None if self.W is None else like(self.W, block.sq, block.xp)
-        return TaskTerms(C, like(self.shift[k], block.sq, block.xp), self.B[k], float(self.shares[k]), W, block.xp)
+    def where(self, block: Block) -> list[TaskTerms]:
+        """The terms of each task in the place and the type of the rows of a block, in one transfer."""
+        xp, near = block.xp, block.sq
+        C, h = like(self.C, near, xp), like(self.h, near, xp)
+        W = None if self.W is None else like(self.W, near, xp)
+        columns = [C[k, ...].T for k in range(len(self.shares))]
+        if is_sparse(block.X):
+            columns = [xp.ascontiguousarray(part) for part in columns]
+        Bs = [None] * len(columns) if self.B is None else self.B
+        return [TaskTerms(columns[k], h[k, ...], Bs[k], float(lam), W, xp) for k, lam in enumerate(self.shares)]
 
 
 @dataclass(frozen=True)
@@ -209,19 +223,19 @@ class TaskTerms:
     """The terms of one task, as its rows need them."""
 
     C: Array  # (d, c)
-    shift: Array
-    B: Array
+    h: Array
+    B: Array | None
     share: float
     W: Array | None
     xp: Any
 
     def quadratic(self, X: Matrix, sq: Array) -> Quadratic:
         """The loss of some rows of the task: the one product with X that gives distances."""
-        A, e = _times(X, self.C) - self.shift, sq
+        A, e = _times(X, self.C), sq
         if self.W is not None:
             XW = _times(X, self.W)
             e = self.share * sq + (1 - self.share) * self.xp.sum(XW * XW, axis=1)
-        return Quadratic(e, A, self.B, self.xp)
+        return Quadratic(e, A, self.h, self.B, self.xp)
 
 
 def terms(settings: Settings, centers: Centers, origins: Array, tasks: Sequence[int | None]) -> Terms:
@@ -232,38 +246,46 @@ def terms(settings: Settings, centers: Centers, origins: Array, tasks: Sequence[
         common = shared - origins[:, None]
     else:
         common = np.stack([settings.in_task(shared, k) for k in tasks]) - origins[:, None]
-    lam = shares[:, None, None]
-    B = (1 - lam) * common @ common.transpose(0, 2, 1)
-    C = (1 - lam) * common
+    lam, binary = shares[:, None, None], settings.membership == "binary"
+    squares = (lambda Z: np.einsum("kcd,kcd->kc", Z, Z)) if binary else (lambda Z: Z @ Z.transpose(0, 2, 1))
+    scale = lam[..., 0] if binary else lam
+    B, C = (1 - scale) * squares(common), (1 - lam) * common
     if shares.any():
         own = centers.Ms[[k or 0 for k in tasks]] - origins[:, None]
-        B += lam * own @ own.transpose(0, 2, 1)
+        B += scale * squares(own)
         C += lam * own
-    shift = np.einsum("kd,kcd->kc", origins, C)
-    return Terms(C, shift, B, shares, centers.W if settings.coupling == "projection" else None)
+    W = centers.W if settings.coupling == "projection" else None
+    if not binary:
+        return Terms(C, np.einsum("kcc->kc", B) / 2, B, shares, W)
+    # A is X C, short of what the origin has with C; only labels have an origin that is not 0, and h makes up for it.
+    return Terms(C, B / 2 + np.einsum("kd,kcd->kc", origins, C), None, shares, W)
 
 
 def quadratic(block: Block, settings: Settings, centers: Centers, task: int | None) -> Quadratic:
     """The loss of all rows of a block under the centres of a task; None: under the shared centres alone."""
-    local = terms(settings, centers, block.origin[None], [task]).at(0, block)
-    return local.quadratic(block.X[:], block.sq)
+    [local] = terms(settings, centers, block.origin[None], [task]).where(block)
+    return local.quadratic(rows_at(block.X, slice(0, len(block))), block.sq)
 
 
 def make_block(X: Matrix, u: Any, origin: Array, xp: Any = np) -> Block:
     """A block with its squared distances to the origin, which a sparse X allows in columns without zeros alone."""
     parts = pieces(X)
     if origin.any() and is_sparse(X):
-        filled = sum(host(xp.bincount(X[part].indices, minlength=X.shape[1])) for part in parts)
+        filled = sum(host(xp.bincount(rows_at(X, part).indices, minlength=X.shape[1])) for part in parts)
         origin = np.where(filled == X.shape[0], origin, 0)
     with np.errstate(over="ignore"):
-        found = [squared_norms(X[part], origin, xp) for part in parts]
+        found = [squared_norms(rows_at(X, part), origin, xp) for part in parts]
         sq = found[0] if len(found) == 1 else xp.concat(found)
         if not np.isfinite(100 * float(xp.sum(sq))):
-            largest = max(float(abs(X[part]).max()) for part in parts)
+            largest = max(_largest(rows_at(X, part), xp) for part in parts)
             raise ValueError(
                 f"X holds values whose squares overflow in {X.dtype}: the largest is {largest:.1e}. Rescale X."
             )
     return Block(X, u, sq, origin, xp)
+
+
+def _largest(X: Matrix, xp: Any) -> float:
+    return float(abs(X).max()) if is_sparse(X) else float(xp.max(xp.abs(X)))
 
 
 def squared_norms(X: Matrix, origin: Array, xp: Any = np) -> Array:
@@ -312,7 +334,7 @@ def summarize(Xs: Sequence[Matrix], us: Sequence[Array], xp: Any = np) -> Summar
     sums, energy, filled, shortest, longest = np.zeros((m, d)), 0.0, 0.0, np.inf, 0.0
     for k, (X, u) in enumerate(zip(Xs, us, strict=True)):
         for part in pieces(X) if X.shape[0] else []:
-            rows, w = X[part], u[part]
+            rows, w = rows_at(X, part), u[part]
             sums[k] += host(rows.T @ w)
             squares, w = host(squared_norms(rows, np.zeros(d), xp)).astype(np.float64), host(w).astype(np.float64)
             energy += float(w @ squares)
@@ -324,21 +346,30 @@ def summarize(Xs: Sequence[Matrix], us: Sequence[Array], xp: Any = np) -> Summar
     return Summary(sizes, sums, counting, energy, filled, float(shortest), float(longest))
 
 
-def pieces(X: Matrix, n_clusters: int = 1) -> list[slice]:
-    """Parts of the rows of X that fit into the cache together with what is computed for them."""
+def pieces(X: Matrix, n_clusters: int = 1, numbers: int = PIECE) -> list[slice]:
+    """Parts of the rows of X, of about so many numbers together with what is computed for them."""
     n, d = X.shape
     matrix: Any = getattr(X, "matrix", X)
     if is_sparse(matrix):
         nonzeros = max(matrix.nnz / max(matrix.shape[0], 1), 1)  # of a row
         # Every piece brings a sum of the size of the centres, which must not outweigh it.
-        rows = max(int(PIECE / (nonzeros + 4 * n_clusters)), int(4 * d / nonzeros), LEAST_ROWS)
+        rows = max(int(numbers / (nonzeros + 4 * n_clusters)), int(4 * d / nonzeros), LEAST_ROWS)
     elif isinstance(matrix, np.ndarray):
-        rows = max(min(PIECE // (d + 4 * n_clusters), MOST_ROWS), LEAST_ROWS)
+        rows = max(min(numbers // (d + 4 * n_clusters), MOST_ROWS), LEAST_ROWS)
     else:
         rows = max(DEVICE_PIECE // (d + 4 * n_clusters), MOST_ROWS)
     if rows >= n:
         return [slice(0, n)]
     return [slice(a, min(a + rows, n)) for a in range(0, n, rows)]
+
+
+def rows_at(X: Matrix, part: slice) -> Any:
+    """Some rows, one after the other; all of them cost nothing."""
+    if isinstance(X, Picked):
+        return X[part]
+    if part.start == 0 and part.stop == X.shape[0]:
+        return X
+    return X[part] if is_sparse(X) else X[part, ...]
 
 
 def is_sparse(X: Matrix) -> bool:

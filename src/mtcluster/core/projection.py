@@ -8,7 +8,7 @@ import numpy as np
 from scipy import linalg
 from scipy.sparse.linalg import LinearOperator, eigsh
 
-from .model import Array, Block, Matrix, pieces
+from .model import Array, Block, Matrix, pieces, rows_at
 from .updates import complete, fix_signs
 
 DENSE = 300  # up to this order the eigenproblem is solved densely
@@ -145,7 +145,7 @@ def _gram(X: Matrix, w: Array) -> Array:
     """XᵀVX, by pieces."""
     total = 0
     for part in pieces(X):
-        rows = _scale_rows(X[part].astype(np.float64), np.sqrt(w[part], dtype=np.float64))
+        rows = _scale_rows(rows_at(X, part).astype(np.float64), np.sqrt(w[part], dtype=np.float64))
         total = total + rows.T @ rows
     return _dense(total)
 

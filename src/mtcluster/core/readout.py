@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .model import Array, Centers, Each, Matrix, Quadratic, Settings, make_block, pieces, terms
+from .model import Array, Centers, Each, Matrix, Quadratic, Settings, make_block, pieces, rows_at, terms
 from .updates import nearest, nonnegative_exact, one_hot
 
 
@@ -21,9 +21,9 @@ def read_out(
     near = settings.origin((centers.Ms[task] if task is not None else centers.shared).mean(axis=0).astype(np.float64))
 
     def job(part: slice) -> tuple[Array, Array]:
-        rows = X[part]
+        rows = rows_at(X, part)
         block = make_block(rows, None, near, xp)
-        local = terms(settings, centers, block.origin[None], [task]).at(0, block)
+        [local] = terms(settings, centers, block.origin[None], [task]).where(block)
         form = local.quadratic(rows, block.sq)
         P = exact_memberships(form, settings)
         return _shares(P, form), form.losses(P)

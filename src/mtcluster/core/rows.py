@@ -13,6 +13,8 @@ import numpy as np
 
 from . import pacing, updates
 from .model import (
+    LARGEST_PIECE,
+    PIECE,
     Array,
     Block,
     Centers,
@@ -20,12 +22,12 @@ from .model import (
     Picked,
     Settings,
     Summary,
-    TaskTerms,
     Terms,
     host,
     is_sparse,
     make_block,
     pieces,
+    rows_at,
     summarize,
 )
 from .readout import read_out
@@ -106,6 +108,7 @@ class LocalRows:
 
     def __init__(self, blocks: list[Block], n_clusters: int, each: Each = map, summary: Summary | None = None) -> None:
         self.blocks, self.n_clusters = blocks, n_clusters
+        self.piece = min(PIECE * max(getattr(each, "n_threads", 1) // 2, 1), LARGEST_PIECE)
         self.each = each if sum(b.X.shape[0] * b.X.shape[1] for b in blocks) >= WORTH_THREADS else map
         self.origins = np.stack([b.origin for b in blocks])
         self._summary = summary
@@ -121,15 +124,15 @@ class LocalRows:
         return kept, [b.xp.ones_like(b.sq) for b in self.blocks]
 
     def totals(self, Ps: list[Array], vs: list[Array]) -> Totals:
-        return totals(self.blocks, Ps, vs, self.n_clusters, self.each)
+        return totals(self.blocks, Ps, vs, self.n_clusters, self.each, self.piece)
 
     def losses(self, Ps: list[Array], terms: Terms) -> list[Array]:
-        return losses(self.blocks, Ps, terms, self.n_clusters, self.each)
+        return losses(self.blocks, Ps, terms, self.n_clusters, self.each, self.piece)
 
     def advance(
         self, Ps: list[Array], vs: list[Array], terms: Terms, settings: Settings
     ) -> tuple[list[Array], list[Array], Totals]:
-        return advance(self.blocks, Ps, vs, terms, settings, self.n_clusters, self.each)
+        return advance(self.blocks, Ps, vs, terms, settings, self.n_clusters, self.each, self.piece)
 
     def weights(self, Ls: list[Array], pace: pacing.Schedule, fraction: float) -> list[Array]:
         asked = [(k, q) for k in range(len(Ls)) for q in pace.quantiles(fraction)]
@@ -199,30 +202,34 @@ def sizes(u: Array, P: Array, n_clusters: int, xp: Any = np) -> Array:
     return host(xp.astype(u, xp.float64) @ xp.astype(P, xp.float64))
 
 
-def totals(blocks: list[Block], Ps: list[Array], vs: list[Array], n_clusters: int, each: Each = map) -> Totals:
+def totals(
+    blocks: list[Block], Ps: list[Array], vs: list[Array], n_clusters: int, each: Each = map, piece: int = PIECE
+) -> Totals:
     """The sums of the rows of a place at given memberships and weights."""
 
     def job(at: tuple[int, slice]) -> tuple[Array, ...]:
         k, part = at
         b, w = blocks[k], blocks[k].u[part] * vs[k][part]
-        return updates.sums(b.X[part], w, Ps[k][part], n_clusters, b.xp)
+        return updates.sums(rows_at(b.X, part), w, rows_at(Ps[k], part), n_clusters, b.xp)
 
     sums = _Sums(blocks, n_clusters)
-    for (k, _), found in _over_pieces(blocks, n_clusters, job, each):
+    for (k, _), found in _over_pieces(blocks, n_clusters, job, each, piece):
         sums.add(k, *found)
     return sums.totals()
 
 
-def losses(blocks: list[Block], Ps: list[Array], terms: Terms, n_clusters: int, each: Each = map) -> list[Array]:
+def losses(
+    blocks: list[Block], Ps: list[Array], terms: Terms, n_clusters: int, each: Each = map, piece: int = PIECE
+) -> list[Array]:
     """The losses of the rows of a place at given memberships and centres."""
-    local = _local_terms(blocks, terms)
+    local = terms.where(blocks[0])
 
     def job(at: tuple[int, slice]) -> Array:
         k, part = at
-        return local[k].quadratic(blocks[k].X[part], blocks[k].sq[part]).losses(Ps[k][part])
+        return local[k].quadratic(rows_at(blocks[k].X, part), blocks[k].sq[part]).losses(rows_at(Ps[k], part))
 
     Ls: list[list[Array]] = [[] for _ in blocks]
-    for (k, _), L in _over_pieces(blocks, n_clusters, job, each):
+    for (k, _), L in _over_pieces(blocks, n_clusters, job, each, piece):
         Ls[k].append(L)
     return [_joined(parts, b.sq, b.xp) for parts, b in zip(Ls, blocks, strict=True)]
 
@@ -235,18 +242,19 @@ def advance(
     settings: Settings,
     n_clusters: int,
     each: Each = map,
+    piece: int = PIECE,
 ) -> tuple[list[Array], list[Array], Totals]:
     """The membership step of the rows of a place; an example that is not selected keeps its memberships.
 
     Both products with X are taken of one piece after the other: X is read once.
     """
-    local = _local_terms(blocks, terms)
+    local = terms.where(blocks[0])
     binary = settings.membership == "binary"
 
     def job(at: tuple[int, slice]) -> tuple[Array, ...]:
         k, part = at
-        b, v, old, xp = blocks[k], vs[k][part], Ps[k][part], blocks[k].xp
-        X = b.X[part]
+        b, v, old, xp = blocks[k], vs[k][part], rows_at(Ps[k], part), blocks[k].xp
+        X = rows_at(b.X, part)
         form = local[k].quadratic(X, b.sq[part])
         P = updates.nearest(form) if binary else updates.nonnegative_step(old, form)
         P = xp.where(v > 0 if binary else (v > 0)[:, None], P, old)
@@ -256,7 +264,7 @@ def advance(
     new: list[list[Array]] = [[] for _ in blocks]
     Ls: list[list[Array]] = [[] for _ in blocks]
     sums = _Sums(blocks, n_clusters)
-    for (k, _), (P, L, *found) in _over_pieces(blocks, n_clusters, job, each):
+    for (k, _), (P, L, *found) in _over_pieces(blocks, n_clusters, job, each, piece):
         new[k].append(P)
         Ls[k].append(L)
         sums.add(k, *found)
@@ -265,7 +273,7 @@ def advance(
 
 
 class _Sums:
-    """Adds up, in the order of the pieces: the number of threads changes nothing."""
+    """Adds up, in the order of the pieces: which thread was first changes nothing."""
 
     def __init__(self, blocks: list[Block], n_clusters: int) -> None:
         self.blocks, self.n_clusters = blocks, n_clusters
@@ -306,15 +314,11 @@ def _fetched(blocks: list[Block], sums: list[list[Array] | None]) -> list[list[A
     return found
 
 
-def _local_terms(blocks: list[Block], terms: Terms) -> list[TaskTerms]:
-    return [terms.at(k, b) for k, b in enumerate(blocks)]
-
-
 def _over_pieces(
-    blocks: list[Block], n_clusters: int, job: Callable[[tuple[int, slice]], Any], each: Each
+    blocks: list[Block], n_clusters: int, job: Callable[[tuple[int, slice]], Any], each: Each, piece: int
 ) -> Iterable[tuple[tuple[int, slice], Any]]:
     """(task, piece) and what the job makes of it, for all pieces that are not empty, in order."""
-    jobs = [(k, part) for k, b in enumerate(blocks) if len(b) for part in pieces(b.X, n_clusters)]
+    jobs = [(k, part) for k, b in enumerate(blocks) if len(b) for part in pieces(b.X, n_clusters, piece)]
     return zip(jobs, each(job, jobs), strict=True)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from .model import Array, Block, Settings, pieces
+from .model import Array, Block, Settings, pieces, rows_at
 from .relations import spread
 from .rows import UNLOCK, LocalRows
 from .solver import Result, alternate, first_best, first_state
@@ -145,7 +145,7 @@ def _distances(blocks: list[Block], points: Array, settings: Settings) -> Array:
         moved = settings.in_task(points, k) - block.origin
         dtype = block.X.dtype
         for part in pieces(block.X, len(points)):
-            A = block.X[part] @ moved.T.astype(dtype) - (moved @ block.origin).astype(dtype)
+            A = rows_at(block.X, part) @ moved.T.astype(dtype) - (moved @ block.origin).astype(dtype)
             D = block.sq[part][:, None] - 2 * A + np.einsum("ij,ij->i", moved, moved)
             found.append(np.maximum(D, 0).astype(np.float64))
     return np.concatenate(found)

@@ -6,12 +6,14 @@ small and NumPy's; what is of every row is computed with the library `xp` that i
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from .model import MOST_ROWS, Array, Matrix, Quadratic, is_sparse, like
 
+DEVICE_ROWS = 2**11  # that an accelerator adds up in one sum of a batch of them: what an H200 is fastest with
 PIVOT_NUMBERS = 2**21  # of the c × c systems that the exact non-negative solve has in memory at a time
 MAX_RATIO = 1e10  # of a multiplicative step: memberships near the smallest float would overflow
 
@@ -19,11 +21,20 @@ MAX_RATIO = 1e10  # of a multiplicative step: memberships near the smallest floa
 def sums(X: Matrix, w: Array, P: Array, n_clusters: int, xp: Any = np) -> tuple[Array, Array]:
     """S = PᵀVP and T = PᵀVX of some rows with weights w = u v; of labels S is diagonal, and its diagonal is given."""
     if P.ndim == 1:
-        number = xp.arange(n_clusters, device=P.device)
-        R = xp.where(P == number[:, None], w, xp.zeros_like(w[:1]))
+        R = xp.where(P == _numbers(n_clusters, P.device, xp)[:, None], w, _zero(w.dtype, w.device, xp))
         return xp.sum(R, axis=1, dtype=xp.float64), _transposed_times(X, R, xp)
     R = P.T * w
     return xp.astype(R @ P, xp.float64), _transposed_times(X, R, xp)
+
+
+@lru_cache(maxsize=64)
+def _numbers(n: int, device: Any, xp: Any) -> Array:
+    return xp.arange(n, device=device)
+
+
+@lru_cache(maxsize=64)
+def _zero(dtype: Any, device: Any, xp: Any) -> Array:
+    return xp.zeros((1,), dtype=dtype, device=device)
 
 
 def _transposed_times(X: Matrix, R: Array, xp: Any) -> Array:
@@ -31,12 +42,12 @@ def _transposed_times(X: Matrix, R: Array, xp: Any) -> Array:
     if is_sparse(X):
         return (X.T @ R.T).T
     n, c = X.shape[0], R.shape[0]
-    parts = n // MOST_ROWS
-    if parts <= 1:
+    if n <= MOST_ROWS:
         return R @ X
-    whole = parts * MOST_ROWS
-    R3 = xp.permute_dims(xp.reshape(R[:, :whole], (c, parts, MOST_ROWS)), (1, 0, 2))
-    total = xp.sum(R3 @ xp.reshape(X[:whole, :], (parts, MOST_ROWS, X.shape[1])), axis=0, dtype=xp.float64)
+    parts = n // DEVICE_ROWS
+    whole = parts * DEVICE_ROWS
+    R3 = xp.permute_dims(xp.reshape(R[:, :whole], (c, parts, DEVICE_ROWS)), (1, 0, 2))
+    total = xp.sum(R3 @ xp.reshape(X[:whole, :], (parts, DEVICE_ROWS, X.shape[1])), axis=0, dtype=xp.float64)
     return total if whole == n else total + xp.astype(R[:, whole:] @ X[whole:, :], xp.float64)
 
 
@@ -108,8 +119,9 @@ def fix_signs(W: Array) -> Array:
 def nonnegative_step(P: Array, form: Quadratic) -> Array:
     """One multiplicative step P ← P √((A⁺ + PB⁻) / (A⁻ + PB⁺)) (eq. 22); 0/0 is read as 1."""
     A, xp = form.A, form.xp
-    up = xp.clip(A, 0, None) + P @ form.small(np.maximum(-form.B, 0))
-    down = xp.clip(-A, 0, None) + P @ form.small(np.maximum(form.B, 0))
+    B = np.asarray(form.B)
+    up = xp.clip(A, 0, None) + P @ form.small(np.maximum(-B, 0))
+    down = xp.clip(-A, 0, None) + P @ form.small(np.maximum(B, 0))
     down = xp.maximum(down, up / MAX_RATIO)
     usable = down > 0
     one = xp.ones_like(down[:1, :1])
@@ -118,7 +130,7 @@ def nonnegative_step(P: Array, form: Quadratic) -> Array:
 
 def nearest(form: Quadratic) -> Array:
     """Binary memberships: the label of the centre of least loss (eq. 3)."""
-    return form.xp.argmin(form.small(np.diag(form.B) / 2) - form.A, axis=1)
+    return form.xp.argmin(form.D, axis=1)
 
 
 def one_hot(labels: Array, n_clusters: int, like: Array, xp: Any = np) -> Array:
@@ -133,13 +145,14 @@ def nonnegative_exact(form: Quadratic) -> Array:
     A ridge makes the answer unique where centres are dependent. It is larger than the rounding of A, which would blow
     up along the directions that B does not have.
     """
-    c, n, xp = len(form.B), form.A.shape[0], form.xp
+    G, n, xp = np.asarray(form.B), form.A.shape[0], form.xp
+    c = len(G)
     share = max(1e-10, 10 * float(xp.finfo(form.A.dtype).eps))
-    ridge = share * max(float(np.trace(form.B)) / c, np.finfo(np.float64).tiny)
+    ridge = share * max(float(np.trace(G)) / c, np.finfo(np.float64).tiny)
     A = xp.astype(form.A, xp.float64)
-    B = like(form.B + ridge * np.eye(c), A, xp)
+    B = like(G + ridge * np.eye(c), A, xp)
     step = max(PIVOT_NUMBERS // (c * c), 1)
-    parts = [_pivot(A[i : i + step, :], B, xp) for i in range(0, n, step)] or [A]
+    parts = [_pivot(A[i : min(i + step, n), :], B, xp) for i in range(0, n, step)] or [A]
     return xp.astype(xp.concat(parts), form.A.dtype)
 
 
@@ -156,7 +169,7 @@ def _pivot(A: Array, B: Array, xp: Any) -> Array:
         both = Z[:, :, None] & Z[:, None, :]
         system = xp.where(both, B, zero) + unit * xp.astype(~Z, A.dtype)[:, :, None]
         p = xp.linalg.solve(system, xp.where(Z, A, zero)[:, :, None])[:, :, 0]
-        slack = 1e-12 * xp.clip(xp.max(xp.abs(A), axis=1, keepdims=True), np.finfo(np.float64).tiny, None)
+        slack = 1e-12 * xp.clip(xp.max(xp.abs(A), axis=1, keepdims=True), float(np.finfo(np.float64).tiny), None)
         wrong = xp.where(Z, p < 0, p @ B - A < -slack)
         P = xp.where(Z, xp.clip(p, 0, None), zero)
         count = xp.sum(xp.astype(wrong, best.dtype), axis=1)
