@@ -69,7 +69,17 @@ def test_imports_never_go_back(path):
 )
 def test_the_core_knows_numpy_and_scipy_alone(path):
     roots = {name.split(".")[0] for name in imports_of(path)}
-    assert roots <= {"numpy", "scipy", "mtcluster", "__future__", "collections", "dataclasses", "functools", "typing"}
+    assert roots <= {
+        "numpy",
+        "scipy",
+        "mtcluster",
+        "__future__",
+        "collections",
+        "dataclasses",
+        "functools",
+        "math",
+        "typing",
+    }
 
 
 def test_an_import_of_the_library_brings_no_extra():

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -193,7 +193,8 @@ class Quadratic:
             cross = 2 * xp.take_along_axis(self.D, P[:, None], axis=1)[:, 0]
         else:
             cross = xp.sum(P * (P @ self.small(np.asarray(self.B)) - 2 * self.A), axis=1)
-        return xp.clip(self.e + cross, 0, None)
+        L = self.e + cross
+        return xp.maximum(L, zero(L.dtype, L.device, xp))
 
 
 @dataclass(frozen=True)
@@ -209,24 +210,25 @@ class Terms:
     def where(self, block: Block) -> list[TaskTerms]:
         """The terms of each task in the place and the type of the rows of a block, in one transfer."""
         xp, near = block.xp, block.sq
-        C, h = like(self.C, near, xp), like(self.h, near, xp)
-        W = None if self.W is None else like(self.W, near, xp)
-        columns = [C[k, ...].T for k in range(len(self.shares))]
+        both = like(np.concatenate([self.C, self.h[:, :, None]], axis=2), near, xp) if xp is not np else None
+        C, h = (both[..., :-1], both[..., -1]) if both is not None else (like(self.C, near, xp), like(self.h, near, xp))
+        W = None if self.W is None else like(self.W.T, near, xp)
+        Cs = [C[k, ...] for k in range(len(self.shares))]
         if is_sparse(block.X):
-            columns = [xp.ascontiguousarray(part) for part in columns]
-        Bs = [None] * len(columns) if self.B is None else self.B
-        return [TaskTerms(columns[k], h[k, ...], Bs[k], float(lam), W, xp) for k, lam in enumerate(self.shares)]
+            Cs = [xp.ascontiguousarray(part.T).T for part in Cs]
+        Bs = [None] * len(Cs) if self.B is None else self.B
+        return [TaskTerms(Cs[k], h[k, ...], Bs[k], float(lam), W, xp) for k, lam in enumerate(self.shares)]
 
 
 @dataclass(frozen=True)
 class TaskTerms:
     """The terms of one task, as its rows need them."""
 
-    C: Array  # (d, c)
+    C: Array  # (c, d)
     h: Array
     B: Array | None
     share: float
-    W: Array | None
+    W: Array | None  # (l, d), transposed
     xp: Any
 
     def quadratic(self, X: Matrix, sq: Array) -> Quadratic:
@@ -241,24 +243,30 @@ class TaskTerms:
 def terms(settings: Settings, centers: Centers, origins: Array, tasks: Sequence[int | None]) -> Terms:
     """The terms of some tasks, seen from an origin each; None: a task that only knows the shared centres."""
     shares = np.array([settings.share(k) for k in tasks])
-    shared = centers.shared
-    if settings.offsets is None:
-        common = shared - origins[:, None]
-    else:
-        common = np.stack([settings.in_task(shared, k) for k in tasks]) - origins[:, None]
-    lam, binary = shares[:, None, None], settings.membership == "binary"
-    squares = (lambda Z: np.einsum("kcd,kcd->kc", Z, Z)) if binary else (lambda Z: Z @ Z.transpose(0, 2, 1))
-    scale = lam[..., 0] if binary else lam
-    B, C = (1 - scale) * squares(common), (1 - lam) * common
-    if shares.any():
-        own = centers.Ms[[k or 0 for k in tasks]] - origins[:, None]
-        B += scale * squares(own)
-        C += lam * own
+    shared, lam, moved = centers.shared, shares[:, None, None], bool(origins.any())
+    if settings.offsets is not None:
+        shared = np.stack([settings.in_task(shared, k) for k in tasks])
+    common = shared - origins[:, None] if moved else np.broadcast_to(shared, (len(shares), *shared.shape[-2:]))
     W = centers.W if settings.coupling == "projection" else None
+    binary = settings.membership == "binary"
+    C = (1 - lam) * common
+    B = _products(C, common, binary)
+    if shares.any():
+        own = centers.Ms if len(shares) == len(centers.Ms) else centers.Ms[[k or 0 for k in tasks]]
+        own = own - origins[:, None] if moved else own
+        weighted = lam * own
+        C += weighted
+        B += _products(weighted, own, binary)
     if not binary:
         return Terms(C, np.einsum("kcc->kc", B) / 2, B, shares, W)
     # A is X C, short of what the origin has with C; only labels have an origin that is not 0, and h makes up for it.
-    return Terms(C, B / 2 + np.einsum("kd,kcd->kc", origins, C), None, shares, W)
+    h = B / 2
+    return Terms(C, h + np.einsum("kd,kcd->kc", origins, C) if moved else h, None, shares, W)
+
+
+def _products(Y: Array, Z: Array, diagonal: bool) -> Array:
+    """Y_k Z_kᵀ of each task, or the diagonals of that."""
+    return np.einsum("kcd,kcd->kc", Y, Z) if diagonal else Y @ Z.transpose(0, 2, 1)
 
 
 def quadratic(block: Block, settings: Settings, centers: Centers, task: int | None) -> Quadratic:
@@ -363,6 +371,12 @@ def pieces(X: Matrix, n_clusters: int = 1, numbers: int = PIECE) -> list[slice]:
     return [slice(a, min(a + rows, n)) for a in range(0, n, rows)]
 
 
+@lru_cache(maxsize=64)
+def zero(dtype: Any, device: Any, xp: Any) -> Array:
+    """A 0 to compare or choose with, where it is needed."""
+    return xp.zeros((1,), dtype=dtype, device=device)
+
+
 def rows_at(X: Matrix, part: slice) -> Any:
     """Some rows, one after the other; all of them cost nothing."""
     if isinstance(X, Picked):
@@ -381,7 +395,8 @@ def like(values: Array, array: Array, xp: Any) -> Array:
     """A small array of NumPy's in the type and in the place of another."""
     if xp is np:
         return values.astype(array.dtype, copy=False)
-    return xp.asarray(values, dtype=array.dtype, device=array.device)
+    name = str(array.dtype).rpartition(".")[2]
+    return xp.asarray(values.astype(name), dtype=array.dtype, device=array.device)
 
 
 def host(values: Any) -> Array:
@@ -394,7 +409,7 @@ def host(values: Any) -> Array:
 
 
 def _times(X: Matrix, C: Array) -> Array:
-    """X C; off NumPy in the layout in which the least of a row is found fast."""
+    """X Cᵀ; off NumPy in the layout in which the least of a row is found fast."""
     if is_sparse(X) or isinstance(X, np.ndarray):
-        return X @ C
-    return (C.T @ X.T).T
+        return X @ C.T
+    return (C @ X.T).T

@@ -5,6 +5,7 @@ Each call reads every piece of the rows at most once, while it is in the cache, 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -209,7 +210,7 @@ def totals(
 
     def job(at: tuple[int, slice]) -> tuple[Array, ...]:
         k, part = at
-        b, w = blocks[k], blocks[k].u[part] * vs[k][part]
+        b, w = blocks[k], rows_at(blocks[k].u, part) * rows_at(vs[k], part)
         return updates.sums(rows_at(b.X, part), w, rows_at(Ps[k], part), n_clusters, b.xp)
 
     sums = _Sums(blocks, n_clusters)
@@ -226,7 +227,7 @@ def losses(
 
     def job(at: tuple[int, slice]) -> Array:
         k, part = at
-        return local[k].quadratic(rows_at(blocks[k].X, part), blocks[k].sq[part]).losses(rows_at(Ps[k], part))
+        return local[k].quadratic(rows_at(blocks[k].X, part), rows_at(blocks[k].sq, part)).losses(rows_at(Ps[k], part))
 
     Ls: list[list[Array]] = [[] for _ in blocks]
     for (k, _), L in _over_pieces(blocks, n_clusters, job, each, piece):
@@ -253,12 +254,12 @@ def advance(
 
     def job(at: tuple[int, slice]) -> tuple[Array, ...]:
         k, part = at
-        b, v, old, xp = blocks[k], vs[k][part], rows_at(Ps[k], part), blocks[k].xp
+        b, v, old, xp = blocks[k], rows_at(vs[k], part), rows_at(Ps[k], part), blocks[k].xp
         X = rows_at(b.X, part)
-        form = local[k].quadratic(X, b.sq[part])
+        form = local[k].quadratic(X, rows_at(b.sq, part))
         P = updates.nearest(form) if binary else updates.nonnegative_step(old, form)
         P = xp.where(v > 0 if binary else (v > 0)[:, None], P, old)
-        L, w = form.losses(P), b.u[part] * v
+        L, w = form.losses(P), rows_at(b.u, part) * v
         return P, L, *updates.sums(X, w, P, n_clusters, xp), xp.sum(w * L, dtype=xp.float64)
 
     new: list[list[Array]] = [[] for _ in blocks]
@@ -282,7 +283,7 @@ class _Sums:
     def add(self, k: int, *found: Array) -> None:
         xp, sums = self.blocks[k].xp, self.parts[k]
         if sums is None:
-            self.parts[k] = [xp.asarray(x, dtype=xp.float64) for x in found]
+            self.parts[k] = [x if x.dtype == xp.float64 else xp.astype(x, xp.float64) for x in found]
         else:
             for i, x in enumerate(found):
                 sums[i] += x
@@ -299,19 +300,18 @@ class _Sums:
 
 
 def _fetched(blocks: list[Block], sums: list[list[Array] | None]) -> list[list[Array] | None]:
-    """Small arrays in NumPy's memory, in one transfer."""
-    xp = blocks[0].xp
-    if xp is np:
+    """Small arrays, of the same shapes for each task, in NumPy's memory: in one transfer."""
+    xp, some = blocks[0].xp, next((parts for parts in sums if parts), None)
+    if xp is np or some is None:
         return sums
-    flat = [xp.reshape(x, (-1,)) for parts in sums if parts for x in parts]
-    values, at = host(xp.concat(flat)), 0
-    found: list[list[Array] | None] = []
-    for parts in sums:
-        shapes = [tuple(x.shape) for x in parts or []]
-        ends = at + np.cumsum([0, *(int(np.prod(shape)) for shape in shapes)])
-        found.append([values[i:j].reshape(s) for i, j, s in zip(ends, ends[1:], shapes)] if parts else None)  # noqa: B905
-        at = int(ends[-1])
-    return found
+    flat = xp.concat([xp.reshape(x, (-1,)) for parts in sums if parts for x in parts])
+    shapes = [tuple(x.shape) for x in some]
+    cuts = np.cumsum([math.prod(shape) for shape in shapes])
+    lines = iter(host(flat).reshape(-1, cuts[-1]))
+    return [
+        [x.reshape(shape) for x, shape in zip(np.split(next(lines), cuts[:-1]), shapes, strict=True)] if parts else None
+        for parts in sums
+    ]
 
 
 def _over_pieces(

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .model import MOST_ROWS, Array, Matrix, Quadratic, is_sparse, like
+from .model import MOST_ROWS, Array, Matrix, Quadratic, is_sparse, like, zero
 
 DEVICE_ROWS = 2**11  # that an accelerator adds up in one sum of a batch of them: what an H200 is fastest with
 PIVOT_NUMBERS = 2**21  # of the c × c systems that the exact non-negative solve has in memory at a time
@@ -21,7 +21,7 @@ MAX_RATIO = 1e10  # of a multiplicative step: memberships near the smallest floa
 def sums(X: Matrix, w: Array, P: Array, n_clusters: int, xp: Any = np) -> tuple[Array, Array]:
     """S = PᵀVP and T = PᵀVX of some rows with weights w = u v; of labels S is diagonal, and its diagonal is given."""
     if P.ndim == 1:
-        R = xp.where(P == _numbers(n_clusters, P.device, xp)[:, None], w, _zero(w.dtype, w.device, xp))
+        R = xp.where(P == _numbers(n_clusters, P.device, xp)[:, None], w, zero(w.dtype, w.device, xp))
         return xp.sum(R, axis=1, dtype=xp.float64), _transposed_times(X, R, xp)
     R = P.T * w
     return xp.astype(R @ P, xp.float64), _transposed_times(X, R, xp)
@@ -32,11 +32,6 @@ def _numbers(n: int, device: Any, xp: Any) -> Array:
     return xp.arange(n, device=device)
 
 
-@lru_cache(maxsize=64)
-def _zero(dtype: Any, device: Any, xp: Any) -> Array:
-    return xp.zeros((1,), dtype=dtype, device=device)
-
-
 def _transposed_times(X: Matrix, R: Array, xp: Any) -> Array:
     """R X, (c, n) by (n, d), in sums over no more rows than single precision bears."""
     if is_sparse(X):
@@ -44,11 +39,17 @@ def _transposed_times(X: Matrix, R: Array, xp: Any) -> Array:
     n, c = X.shape[0], R.shape[0]
     if n <= MOST_ROWS:
         return R @ X
-    parts = n // DEVICE_ROWS
-    whole = parts * DEVICE_ROWS
-    R3 = xp.permute_dims(xp.reshape(R[:, :whole], (c, parts, DEVICE_ROWS)), (1, 0, 2))
-    total = xp.sum(R3 @ xp.reshape(X[:whole, :], (parts, DEVICE_ROWS, X.shape[1])), axis=0, dtype=xp.float64)
+    size = _batch(n)
+    whole = n - n % size
+    R3 = xp.permute_dims(xp.reshape(R[:, :whole], (c, whole // size, size)), (1, 0, 2))
+    total = xp.sum(R3 @ xp.reshape(X[:whole, :], (whole // size, size, X.shape[1])), axis=0, dtype=xp.float64)
     return total if whole == n else total + xp.astype(R[:, whole:] @ X[whole:, :], xp.float64)
+
+
+@lru_cache(maxsize=256)
+def _batch(n: int) -> int:
+    """Rows of each sum of a batch, so that few are left over, or none."""
+    return min(range(DEVICE_ROWS, DEVICE_ROWS // 2, -1), key=lambda size: n % size)
 
 
 def centers_of(S: Array, T: Array, last: Array | None) -> tuple[Array, Array]:

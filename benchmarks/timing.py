@@ -1,0 +1,77 @@
+"""Clocks and memory: best of several, taken in turns, so that what else the machine does hits every side alike."""
+
+from __future__ import annotations
+
+import gc
+import json
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+MB = 1e6
+ENOUGH = 10.0  # seconds: what has taken longer in all is not measured again
+
+Measures = dict[str, float]  # seconds, and what else a measurement gives
+
+
+def seconds_of(call: Callable[[], Any]) -> float:
+    """Wall-clock time of one call."""
+    gc.collect()
+    began = time.perf_counter()
+    call()
+    return time.perf_counter() - began
+
+
+def in_turns(measurements: Mapping[Any, Callable[[], Measures]], rounds: int) -> dict[Any, Measures]:
+    """The smallest of each measure; a round makes each measurement once."""
+    taken: dict[Any, list[Measures]] = {key: [] for key in measurements}
+    for _ in range(rounds):
+        for key, measurement in measurements.items():
+            if sum(measures["seconds"] for measures in taken[key]) < ENOUGH:
+                taken[key].append(measurement())
+    return {key: {name: min(turn[name] for turn in turns) for name in turns[0]} for key, turns in taken.items()}
+
+
+def best_times(calls: Mapping[Any, Callable[[], Any]], rounds: int) -> dict[Any, float]:
+    """The shortest time of each call, taken in turns."""
+
+    def timed(call: Callable[[], Any]) -> Measures:
+        return {"seconds": seconds_of(call)}
+
+    best = in_turns({key: partial(timed, call) for key, call in calls.items()}, rounds)
+    return {key: measures["seconds"] for key, measures in best.items()}
+
+
+def best_in_children(folder: Path, methods: Sequence[str], n_clusters: int, rounds: int) -> dict[str, Measures]:
+    """Shortest time and smallest peak memory of methods of `benchmarks.fits`, each time in a process of its own."""
+    return in_turns({method: partial(in_child, folder, method, n_clusters) for method in methods}, rounds)
+
+
+def in_child(folder: Path, method: str, n_clusters: int) -> Measures:
+    """Time, peak memory and iterations of a method of `benchmarks.fits` in a process of its own, on saved rows."""
+    command = [sys.executable, "-m", "benchmarks.fits", str(folder), method, str(n_clusters)]
+    done = subprocess.run(command, stdout=subprocess.PIPE, check=True, text=True)
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def memory() -> tuple[float, float]:
+    """Resident memory of this process now, and its largest so far, in MB."""
+    status = Path("/proc/self/status")
+    if not status.exists():  # not Linux: the peak stands for both
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024) / MB
+        return peak, peak
+    lines = dict(line.split(":", 1) for line in status.read_text().splitlines())
+    now, peak = (int(lines[key].split()[0]) * 1024 / MB for key in ("VmRSS", "VmHWM"))
+    return now, peak
+
+
+def slope(sizes: Sequence[float], values: Sequence[float]) -> float:
+    """Exponent of the power law that fits best, on a log-log scale."""
+    return float(np.polyfit(np.log(sizes), np.log(values), 1)[0])
