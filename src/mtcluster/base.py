@@ -205,7 +205,7 @@ class MultiTaskClusterer(
             return given, ["given"]
         if voted is not None and self.init == "auto":
             return voted, ["vote"]
-        return None, kinds_of_starts(self.init, self.n_init, len(data.labels))
+        return None, kinds_of_starts(self.init, self.n_init, len(data.labels), self.coupling)
 
     def _check_sizes(self, data: Any) -> None:
         """What can only be checked with the data at hand."""

@@ -9,10 +9,12 @@ from scipy import sparse
 from scipy.sparse.linalg import LinearOperator, svds
 from sklearn.neighbors import kneighbors_graph
 
-from .core.model import Array, Block, Matrix, Settings, Summary
+from .core.model import Array, Block, Matrix, Picked, Settings, Summary, is_sparse, pieces, rows_at
 from .core.rows import LocalRows, Rows
 from .core.solver import first_state
 
+LARGE = 2**21  # numbers in dense rows from which on the leading directions are found by blocks of vectors
+OVERSAMPLED, ROUNDS = 20, 6  # vectors beyond those wanted, and rounds, of that
 UNIT = 1e-3  # rows whose lengths differ by no more than this share are directions
 
 
@@ -100,7 +102,7 @@ def look_at(
     """The rows in the common frame of the tasks, on their leading directions where there are many features."""
     d, n = sample[0].X.shape[1], sum(map(len, sample))
     us = [b.u.astype(np.float64) for b in sample]
-    frames = [_Rows(b.X[:], settings, k, np.zeros(d)) for k, b in enumerate(sample)]
+    frames = [_Rows(b.X, settings, k, np.zeros(d)) for k, b in enumerate(sample)]
     if not unit_rows:  # the middle of all rows, from which they are seen
         sums = [frame.transposed(u) for frame, u in zip(frames, us, strict=True)]
         middle = np.sum(sums, axis=0) / np.sum([u.sum() for u in us])
@@ -144,20 +146,41 @@ class _Rows:
     task: int
     middle: Array
 
+    @property
+    def origin(self) -> Array:
+        """What is taken from a row before it is scaled."""
+        return self.settings.in_task(self.middle, self.task)
+
     def dense(self) -> Array:
         """The rows, written down."""
-        X = self.X.toarray() if sparse.issparse(self.X) else self.X
+        X = rows_at(self.X, slice(0, self.X.shape[0]))
+        X = X.toarray() if sparse.issparse(X) else X
         return self.settings.from_task(X.astype(np.float64), self.task) - self.middle
 
     def times(self, V: Array) -> Array:
         """Product with d × l."""
-        origin = self.settings.in_task(self.middle, self.task)
-        return (np.asarray(self.X @ V, dtype=np.float64) - origin @ V) / self.settings.scale(self.task)
+        found = [np.asarray(rows_at(self.X, part) @ V, dtype=np.float64) for part in _pieces(self.X)]
+        return (np.concatenate(found) - self.origin @ V) / self.settings.scale(self.task)
 
     def transposed(self, u: Array) -> Array:
         """Product of the transposed rows with one number a row."""
-        origin = self.settings.in_task(self.middle, self.task)
-        return (np.asarray(self.X.T @ u, dtype=np.float64) - origin * u.sum()) / self.settings.scale(self.task)
+        found = sum(np.asarray(rows_at(self.X, part).T @ u[part], dtype=np.float64) for part in _pieces(self.X))
+        return (found - self.origin * u.sum()) / self.settings.scale(self.task)
+
+    def scatter(self, V: Array) -> Array:
+        """Product of the transposed rows with the rows with d × l: each is read once."""
+        shift, total, found = self.origin @ V, np.zeros(V.shape[1]), np.zeros_like(V)
+        for part in pieces(self.X, V.shape[1]):
+            X = rows_at(self.X, part)
+            Y = np.asarray(X @ V, dtype=np.float64) - shift
+            found += X.T @ Y
+            total += Y.sum(axis=0)
+        return (found - np.outer(self.origin, total)) / self.settings.scale(self.task) ** 2
+
+
+def _pieces(X: Matrix) -> list[slice]:
+    """Rows that have to be fetched go piece by piece."""
+    return pieces(X) if isinstance(X, Picked) else [slice(0, X.shape[0])]
 
 
 def _leading(frames: list[_Rows], dimensions: int, rng: np.random.Generator) -> Array:
@@ -177,5 +200,16 @@ def _leading(frames: list[_Rows], dimensions: int, rng: np.random.Generator) -> 
     start = rng.standard_normal(min(operator.shape))
     if not np.any(operator.T @ (operator @ rng.standard_normal(d))):
         return np.eye(d, dimensions)  # all rows are zero
+    if not is_sparse(frames[0].X) and sum(sizes) * d > LARGE:
+        return _leading_block(frames, dimensions, rng)
     _, _, Vt = svds(operator, k=dimensions, v0=start, tol=1e-3)
     return Vt[::-1].T
+
+
+def _leading_block(frames: list[_Rows], dimensions: int, rng: np.random.Generator) -> Array:
+    """The same by subspace iteration, which reads rows a few times; Lanczos reads them for each vector."""
+    V = rng.standard_normal((frames[0].X.shape[1], min(dimensions + OVERSAMPLED, frames[0].X.shape[1])))
+    for _ in range(ROUNDS):
+        V = np.linalg.qr(sum(frame.scatter(V) for frame in frames))[0]
+    _, turn = np.linalg.eigh(V.T @ sum(frame.scatter(V) for frame in frames))
+    return (V @ turn)[:, ::-1][:, :dimensions]

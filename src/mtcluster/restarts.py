@@ -31,11 +31,11 @@ class Run:
     total: float  # Σ L over all rows: what starts are compared by
 
 
-def kinds_of_starts(init: str, n_init: str | int, n_tasks: int) -> list[str]:
+def kinds_of_starts(init: str, n_init: str | int, n_tasks: int, coupling: str) -> list[str]:
     """The kind of each start, in the order in which ties are broken."""
     kinds = [init] if init != "auto" else list(starts.kinds(n_tasks))
-    if isinstance(n_init, str):
-        n_init = 1 if init == "random" else AUTO_STARTS
+    if isinstance(n_init, str):  # the projection coupling solves an eigenproblem of the size of the data a stage
+        n_init = 1 if init == "random" or coupling == "projection" else AUTO_STARTS
     return kinds * n_init
 
 
@@ -65,8 +65,12 @@ def best_of(
         memberships, losses = rows.read_out(settings, centers)
         return Run(fit, centers, memberships, losses, float(rows.sum(losses).sum()))
 
-    runs = Parallel(n_jobs=n_jobs, require="sharedmem")(delayed(run)(i) for i in range(len(kinds)))
-    return runs[first_best([one.total for one in runs])]
+    parallel = Parallel(n_jobs=n_jobs, require="sharedmem", return_as="generator")
+    best: list[Run] = []
+    for one in parallel(delayed(run)(i) for i in range(len(kinds))):  # no more are kept than may still be the best
+        best = [*best, one]
+        best = best[first_best([kept.total for kept in best]) :]
+    return best[0]
 
 
 def start(

@@ -28,7 +28,7 @@ Each = Callable[[Callable[[Any], Any], Sequence[Any]], Iterable[Any]]  # `map`, 
 
 PIECE = 2**18  # numbers of X and of what belongs to its rows that are worked on at a time: they stay in the cache
 LARGEST_PIECE = 2**21  # many threads need larger ones: between its calls of NumPy a piece keeps all others waiting
-MOST_ROWS, LEAST_ROWS = 2**13, 2**8  # of a piece: in longer sums single precision would drift
+MOST_ROWS, LEAST_ROWS = 2**13, 2**6  # of a piece: in longer sums single precision would drift
 DEVICE_PIECE = 2**28  # an accelerator has no such cache, and starting a piece costs it more
 
 
@@ -363,7 +363,7 @@ def pieces(X: Matrix, n_clusters: int = 1, numbers: int = PIECE) -> list[slice]:
         # Every piece brings a sum of the size of the centres, which must not outweigh it.
         rows = max(int(numbers / (nonzeros + 4 * n_clusters)), int(4 * d / nonzeros), LEAST_ROWS)
     elif isinstance(matrix, np.ndarray):
-        rows = max(min(numbers // (d + 4 * n_clusters), MOST_ROWS), LEAST_ROWS)
+        rows = max(min(numbers // (d + 4 * n_clusters), MOST_ROWS), LEAST_ROWS, 2 * n_clusters)
     else:
         rows = max(DEVICE_PIECE // (d + 4 * n_clusters), MOST_ROWS)
     if rows >= n:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -31,6 +32,7 @@ from .model import (
     rows_at,
     summarize,
 )
+from .projection import Span, span_of
 from .readout import read_out
 
 WORTH_THREADS = 2**19  # numbers in X from which on handing out pieces costs less than it gains
@@ -66,6 +68,10 @@ class Rows(Protocol):
     @property
     def blocks(self) -> list[Block]:
         """The rows themselves, which the projection coupling needs in one place."""
+
+    @property
+    def span(self) -> Span:
+        """The span of all rows, for the projection coupling."""
 
     def begin(self, Ps: PerRow, settings: Settings) -> tuple[PerRow, PerRow]:
         """Starting memberships as they are kept, and weights of 1."""
@@ -119,6 +125,10 @@ class LocalRows:
         if self._summary is None:
             self._summary = summarize([b.X for b in self.blocks], [b.u for b in self.blocks], self.blocks[0].xp)
         return self._summary
+
+    @cached_property
+    def span(self) -> Span:
+        return span_of(self.blocks)
 
     def begin(self, Ps: list[Array], settings: Settings) -> tuple[list[Array], list[Array]]:
         kept = [begin(P, b.sq, settings, self.n_clusters, b.xp) for b, P in zip(self.blocks, Ps, strict=True)]

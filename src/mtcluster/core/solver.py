@@ -114,7 +114,7 @@ def alternate(
 
 def solve(rows: Rows, settings: Settings, pace: Schedule, Ps: list[Array], progress: Progress = silent) -> Fit:
     """SPMTC from given memberships: a warm-up with all weights 1, then one alternation for each fraction."""
-    span = projection.span_of(rows.blocks) if settings.coupling == "projection" else None
+    span = rows.span if settings.coupling == "projection" else None
     state = first_state(rows, settings, Ps, span)
     traces, weight_trace = [], []
     if pace.warmup_iter:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 from ..core.model import Settings
@@ -29,7 +29,8 @@ def open_rows(
     us = read_weights(sample_weight, here, here.dtype)
     if pooled:
         here, us = here.pooled(), [here.join(us)]
-    with row_threads(n_jobs) as each:
+    alone = estimator.coupling == "projection"  # most of the work is eigenproblems, on NumPy's own threads
+    with nullcontext(map) if alone else row_threads(n_jobs) as each:
         yield here, lambda settings, n_clusters: local_rows(here, us, settings, n_clusters, each)
 
 

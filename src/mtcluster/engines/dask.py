@@ -24,10 +24,11 @@ from sklearn.utils.validation import validate_data
 
 from ..core import pacing
 from ..core import rows as place
-from ..core.model import Array, Block, Centers, Settings, Summary, Terms, make_block, summarize
+from ..core.model import Array, Block, Centers, Picked, Settings, Summary, Terms, make_block, summarize
 from ..core.readout import read_out
 from ..tasks import as_parts, check_start, check_weights, encode_tasks, label_array, not_finite, positions, task_rows
 
+LABELS = np.dtype(np.int32)
 FAN_IN = 16  # sums that are added up by one task
 
 
@@ -43,7 +44,7 @@ class Parts(list[Any]):
 class Kept:
     """What a chunk keeps of its rows, task by task."""
 
-    rows: list[Any]  # where they stand in the chunk
+    codes: Array  # the task of each row of the chunk
     us: list[Array]
     sqs: list[Array]
 
@@ -66,8 +67,7 @@ class DaskTasks:
     def join(self, parts: Parts) -> Any:
         """One Dask array in the order of the rows."""
         joined = [delayed(_join)(codes, part, len(self.labels)) for codes, part in zip(self.codes, parts, strict=True)]
-        [whole] = run(dask.persist, from_parts(joined, self.X.chunks[0], parts.width, parts.dtype))
-        return whole
+        return from_parts(joined, self.X.chunks[0], parts.width, parts.dtype)
 
     def given(self, init: Any, n_clusters: int, binary: bool) -> Parts:
         """Memberships that the user gave as a start, checked, where the rows live."""
@@ -117,11 +117,15 @@ class DaskRows:
             "arrays, or X.compute() where that fits into memory."
         )
 
+    @property
+    def span(self) -> Any:
+        return self.blocks
+
     def begin(self, Ps: Parts, settings: Settings) -> tuple[Parts, Parts]:
         begun = [delayed(_begin)(kept, P, settings, self.n_clusters) for kept, P in zip(self.kept, Ps, strict=True)]
         ones = [delayed(_ones)(kept) for kept in self.kept]
         binary = settings.membership == "binary"
-        Ps = Parts(begun, None if binary else self.n_clusters, np.dtype(np.intp) if binary else self.data.dtype)
+        Ps = Parts(begun, None if binary else self.n_clusters, LABELS if binary else self.data.dtype)
         return self._persist(Ps), self._persist(self._floats(ones))
 
     def totals(self, Ps: Parts, vs: Parts) -> place.Totals:
@@ -188,7 +192,7 @@ class DaskRows:
                 owns[j].append(part)
         jobs = zip(self.data.chunks, self.kept, cuts, owns, strict=True)
         found = [delayed(_extend)(X, kept, at, own, shared) for X, kept, at, own in jobs]
-        return self._persist(Parts(found, None, np.dtype(np.intp)))
+        return self._persist(Parts(found, None, LABELS))
 
     def read_out(self, settings: Settings, centers: Centers) -> tuple[Parts, Parts]:
         shared = delayed((settings, centers))
@@ -197,7 +201,7 @@ class DaskRows:
         ]
         binary, n = settings.membership == "binary", len(found)
         held = run(dask.persist, *(out[0] for out in found), *(out[1] for out in found))
-        width, dtype = (None, np.dtype(np.intp)) if binary else (self.n_clusters, self.data.dtype)
+        width, dtype = (None, LABELS) if binary else (self.n_clusters, self.data.dtype)
         return Parts(held[:n], width, dtype), self._floats(held[n:])
 
     def sizes(self, Ps: Parts) -> Array:
@@ -344,7 +348,8 @@ def rows_of(estimator: Any, X: Any, name: str, *, reset: bool) -> Any:
         bad = [repr(c) for c, dtype in X.dtypes.items() if dtype.kind not in "biuf"]
         if bad:
             raise ValueError(f"{name} has {len(bad)} column(s) that are not numbers: {', '.join(bad[:5])}.")
-        X = X.to_dask_array(lengths=True)
+        floats = all(dtype == np.float32 for dtype in X.dtypes)
+        X = from_frame(X, len(columns), np.dtype(np.float32 if floats else np.float64))
     if not isinstance(X, da.Array) or X.ndim != 2:
         raise ValueError(f"{name} should be a Dask array of two dimensions or a Dask data frame; got {X!r}.")
     if np.isnan(X.shape[0]):
@@ -377,7 +382,7 @@ def _column(values: Any, X: Any, name: str) -> list[Any]:
     """One value a row, chunk by chunk as the rows are."""
     n, sizes = int(X.shape[0]), X.chunks[0]
     if hasattr(values, "to_dask_array"):
-        values = values.to_dask_array(lengths=True)
+        values = from_frame(values, None, np.dtype(object) if name == "tasks" else np.dtype(np.float64))
     if isinstance(values, da.Array):
         if values.ndim == 1 and np.isnan(values.shape[0]):
             values = values.compute_chunk_sizes()
@@ -390,6 +395,16 @@ def _column(values: Any, X: Any, name: str) -> list[Any]:
         values = label_array(list(values)) if name == "tasks" else np.asarray(values)
     values = np.asarray(values)
     return [delayed(part, pure=False) for part in np.split(values, np.cumsum(sizes)[:-1])]
+
+
+def from_frame(frame: Any, width: int | None, dtype: Any) -> Any:
+    """The numbers of a Dask data frame, or the labels of a column of one, as an array of known chunks.
+
+    Its partitions are asked for as they are read: the number that the frame has before may be another.
+    """
+    parts = frame.to_delayed()
+    [sizes] = run(dask.compute, [delayed(len)(part) for part in parts])
+    return from_parts([delayed(_values)(part, dtype) for part in parts], sizes, width, dtype)
 
 
 def blocks_of(X: Any) -> list[Any]:
@@ -414,6 +429,11 @@ def _tree(parts: list[Any]) -> Any:
 
 def _added(parts: list[Any]) -> Any:
     return reduce(add, parts)
+
+
+def _values(frame: Any, dtype: Any) -> Array:
+    """A partition as an array; labels stay what they are."""
+    return frame.to_numpy() if dtype.kind == "O" else frame.to_numpy(dtype=dtype)
 
 
 def _matrix(X: Any) -> Any:
@@ -448,7 +468,7 @@ def _codes(labels: Any, known: list[Any]) -> Array:
     if not len(labels):
         return np.zeros(0, dtype=np.intp)
     own, codes = encode_tasks(labels, len(labels))
-    return np.array(positions(own.tolist(), known))[codes]
+    return np.array(positions(own.tolist(), known), dtype=np.min_scalar_type(len(known)))[codes]
 
 
 def _look(X: Any, codes: Array, u: Array, names: list[str], first: int) -> Summary:
@@ -470,16 +490,23 @@ def _keep(X: Any, codes: Array, u: Array, origins: Array) -> Kept:
     X, rows = _matrix(X), task_rows(codes, len(origins))
     us = [u[at] for at in rows]
     sqs = [make_block(X[at], w, origin).sq for at, w, origin in zip(rows, us, origins, strict=True)]
-    return Kept(rows, us, sqs)
+    return Kept(codes, us, sqs)
 
 
 def _blocks(X: Any, kept: Kept, origins: Array) -> list[Block]:
     X = _matrix(X)
-    return [Block(X[at], *rest) for at, *rest in zip(kept.rows, kept.us, kept.sqs, origins, strict=True)]
+    rows = task_rows(kept.codes, len(origins))
+    parts = [X[at] if isinstance(at, slice) else Picked(X, at) for at in rows]
+    return [Block(*given) for given in zip(parts, kept.us, kept.sqs, origins, strict=True)]
 
 
 def _begin(kept: Kept, Ps: list[Array], settings: Settings, n_clusters: int) -> list[Array]:
-    return [place.begin(P, sq, settings, n_clusters) for P, sq in zip(Ps, kept.sqs, strict=True)]
+    return [_lean(place.begin(P, sq, settings, n_clusters)) for P, sq in zip(Ps, kept.sqs, strict=True)]
+
+
+def _lean(P: Array) -> Array:
+    """Labels in few bytes; they are all that a chunk keeps of its memberships."""
+    return P.astype(LABELS) if P.ndim == 1 else P
 
 
 def _ones(kept: Kept) -> list[Array]:
@@ -496,7 +523,8 @@ def _losses(X: Any, kept: Kept, Ps: Any, terms: Terms, origins: Array, n_cluster
 
 def _advance(X: Any, kept: Kept, Ps: Any, vs: Any, shared: Any, settings: Settings, n_clusters: int) -> Any:
     terms, origins = shared
-    return place.advance(_blocks(X, kept, origins), Ps, vs, terms, settings, n_clusters)
+    Ps, Ls, totals = place.advance(_blocks(X, kept, origins), Ps, vs, terms, settings, n_clusters)
+    return [_lean(P) for P in Ps], Ls, totals
 
 
 def _masses(kept: Kept, Ls: list[Array], probes: list[tuple[int, int]], level: int) -> Array:
@@ -520,14 +548,15 @@ def _extend(X: Any, kept: Kept, at: list[Array], labels: list[Array], shared: An
     settings, centers = shared
     origins = np.zeros((len(at), X.shape[1]))
     found = place.LocalRows(_blocks(X, kept, origins), len(centers.Z)).extend(labels, at, settings, centers)
-    return [np.asarray(part, dtype=np.intp) for part in found]
+    return [_lean(part) for part in found]
 
 
 def _read_out(X: Any, kept: Kept, shared: Any) -> tuple[list[Array], list[Array]]:
     settings, centers = shared
     X = _matrix(X)
-    found = [read_out(X[at], settings, centers, k) for k, at in enumerate(kept.rows)]
-    return [P for P, _ in found], [L for _, L in found]
+    rows = task_rows(kept.codes, len(kept.us))
+    found = [read_out(X[at], settings, centers, k) for k, at in enumerate(rows)]
+    return [_lean(P) for P, _ in found], [L for _, L in found]
 
 
 def _predict(X: Any, labels: Any, shared: Any) -> tuple[Array, Array]:
