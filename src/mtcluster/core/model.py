@@ -111,7 +111,7 @@ class Picked:
         return self.matrix.dtype
 
     def __getitem__(self, part: Any) -> Any:
-        if hasattr(self.matrix, "tocsr"):
+        if hasattr(self.matrix, "tocsr") or self.xp is np:  # np.take would copy all of a matrix that lies by columns
             return self.matrix[self.index[part]]
         return self.xp.take(self.matrix, self.index[part], axis=0)
 

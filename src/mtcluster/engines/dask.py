@@ -433,7 +433,7 @@ def _added(parts: list[Any]) -> Any:
 
 def _values(frame: Any, dtype: Any) -> Array:
     """A partition as an array; labels stay what they are."""
-    return frame.to_numpy() if dtype.kind == "O" else frame.to_numpy(dtype=dtype)
+    return frame.to_numpy() if dtype.kind == "O" else np.ascontiguousarray(frame.to_numpy(dtype=dtype))
 
 
 def _matrix(X: Any) -> Any:
