@@ -9,7 +9,7 @@ demo: $(VENV)/.core
 	$(BIN)/mtcluster demo
 
 test: $(VENV)/.test
-	$(BIN)/python -m pytest -n auto
+	SCIPY_ARRAY_API=1 $(BIN)/python -m pytest -n auto  # the variable lets scikit-learn dispatch to other array libraries
 
 lint: $(VENV)/.lint
 	$(BIN)/ruff check .

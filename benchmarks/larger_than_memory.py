@@ -31,7 +31,8 @@ def make_file(folder: Path, index: int) -> int:
     X = rng.standard_normal((ROWS_A_FILE, FEATURES), dtype=np.float32)
     X += (centers[y] + shifts[tasks]).astype(np.float32)
     frame = pd.DataFrame(X, columns=[f"f{i:02d}" for i in range(FEATURES)]).assign(task=tasks.astype(np.int8))
-    frame.to_parquet(folder / f"rows-{index:04d}.parquet", compression=None)
+    frame.to_parquet(folder / "unfinished", compression=None)
+    (folder / "unfinished").rename(folder / f"rows-{index:04d}.parquet")
     return ROWS_A_FILE
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -14,7 +15,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from ._progress import CallbackSupportMixin, FitProgress, warn_user
-from .core.model import Array, Centers, Settings
+from .core.model import Array, Centers, Settings, host
 from .core.pacing import Schedule
 from .core.readout import read_out
 from .core.relations import relatedness, support
@@ -26,11 +27,15 @@ from .engines.local import row_threads
 from .explanation import describe
 from .look import directional, task_frame
 from .restarts import Run, best_of, kinds_of_starts
-from .tasks import TaskData, positions, read_tasks
+from .tasks import TaskData, library, positions, read_tasks
 
 MAX_SPAN = 20_000  # order of the dense eigenproblem that the projection coupling may ask for
 WITHIN_WEIGHT = 0.7  # λ1 of tasks that are related, where it is left to the data
 MAX_ITER = 50  # of a stage, where the start is no vote
+SMALL_ARRAYS = (
+    "tasks_", "within_weight_", "task_offsets_", "task_scales_", "fractions_", "task_centers_", "shared_centers_",
+    "subspace_", "cluster_sizes_", "task_relatedness_", "cluster_support_",
+)  # fmt: skip
 NO_COUPLING = 1e-4  # a shared term of a smaller share of the data's energy moves nothing
 
 
@@ -156,6 +161,10 @@ class MultiTaskClusterer(
         self._store(data, rows, run)
         progress.end()
         self._warn(run)
+        if isinstance(data, TaskData) and data.xp is not np:  # scikit-learn's convention: arrays of the library of X
+            for name in SMALL_ARRAYS:
+                if getattr(self, name).dtype.kind in "biuf":
+                    setattr(self, name, data.place(getattr(self, name)))
 
     def _make_settings(self, d: int) -> Settings:
         """What is known before the data are looked at."""
@@ -229,6 +238,11 @@ class MultiTaskClusterer(
         for name, value in (("membership", "nonnegative"), ("coupling", "projection")):
             if offset not in ("auto", "none") and getattr(self, name) == value:
                 raise ValueError(f"task_offset={offset!r} cannot go with {name}={value!r}: take task_offset='none'.")
+        if self.coupling == "projection" and isinstance(data, TaskData) and data.xp is not np:
+            raise ValueError(
+                "coupling='projection' works on arrays in NumPy's memory alone: take coupling='reconstruction', or "
+                "bring X there."
+            )
         if self.coupling == "projection" and min(data.n, d) > MAX_SPAN:
             raise ValueError(
                 f"coupling='projection' needs a dense eigenproblem of order min(rows, features) = {min(data.n, d)}, "
@@ -282,31 +296,42 @@ class MultiTaskClusterer(
     def explain(self) -> None:
         """Print what the fit decided by itself, and on what evidence."""
         check_is_fitted(self)
-        print("\n".join(describe(self)))
+        here = copy(self)
+        for name in SMALL_ARRAYS:
+            setattr(here, name, host(getattr(self, name)))
+        print("\n".join(describe(here)))
 
     def _centers(self) -> Centers:
         """The fitted centres as the core takes them."""
-        m, c, _ = self.task_centers_.shape
-        Z = self.shared_centers_ @ self.subspace_.T
-        return Centers(self.subspace_, self.shared_centers_, self.task_centers_, Z, Z, np.ones((m, c), dtype=bool))
+        W, M, Ms = (host(a) for a in (self.subspace_, self.shared_centers_, self.task_centers_))
+        Z = M @ W.T
+        return Centers(W, M, Ms, Z, Z, np.ones(Ms.shape[:2], dtype=bool))
 
-    def _read(self, X: Any, tasks: Any) -> tuple[Any, Array, Array]:
+    def _read(self, X: Any, tasks: Any, method: str) -> tuple[Any, Array, Array]:
         """Rows, seen or new, with their memberships or labels, and their losses, in their order."""
         check_is_fitted(self)
         if is_dask(X):
             from .engines.dask import DaskChunks
 
             chunks = DaskChunks(self, X)
-            return chunks, *chunks.read_out(tasks, self.tasks_, self._settings, self._centers())
-        data = read_tasks(self, X, tasks, reset=False)
-        if data.named:
-            ks = positions(data.labels.tolist(), self.tasks_.tolist())
-        else:
-            ks = [0 if len(self.tasks_) == 1 else None]
+            return chunks, *chunks.read_out(tasks, host(self.tasks_), self._settings, self._centers())
+        data, known = self._read_rows(X, tasks, method), host(self.tasks_).tolist()
+        ks = positions(data.labels.tolist(), known) if data.named else [0 if len(known) == 1 else None]
         centers = self._centers()
         with row_threads(self.n_jobs) as each:
             read = [read_out(X, self._settings, centers, k, data.xp, each) for X, k in zip(data.Xs, ks, strict=True)]
         return data, data.join([P for P, _ in read]), data.join([L for _, L in read])
+
+    def _read_rows(self, X: Any, tasks: Any, method: str) -> TaskData:
+        """Rows, seen or new, of the library that the model was fitted with."""
+        data = read_tasks(self, X, tasks, reset=False)
+        fitted = library(self.subspace_)
+        if fitted is not data.xp:
+            raise ValueError(
+                f"X of {type(self).__name__}.{method}() must use the same namespace as X of fit() did: it is an array "
+                f"of {data.xp.__name__}, and {fitted.__name__} is needed."
+            )
+        return data
 
     def predict(self, X: Any, *, tasks: Any = None) -> Array:
         """Cluster of each row.
@@ -325,7 +350,7 @@ class MultiTaskClusterer(
         labels : array of shape (n,)
             Cluster numbers, the same in every task.
         """
-        data, P, L = self._read(X, tasks)
+        data, P, L = self._read(X, tasks, "predict")
         return _labels_and_memberships(P, self.n_clusters, L, data.xp)[0]
 
     def predict_proba(self, X: Any, *, tasks: Any = None) -> Array:
@@ -341,7 +366,7 @@ class MultiTaskClusterer(
         memberships : array of shape (n, c)
             Non-negative, rows sum to 1; 0 or 1 with binary memberships.
         """
-        data, P, L = self._read(X, tasks)
+        data, P, L = self._read(X, tasks, "predict_proba")
         return _labels_and_memberships(P, self.n_clusters, L, data.xp)[1]
 
     def score_samples(self, X: Any, *, tasks: Any = None) -> Array:
@@ -357,7 +382,7 @@ class MultiTaskClusterer(
         scores : array of shape (n,)
             Minus the squared distance to what the model makes of the row.
         """
-        return -self._read(X, tasks)[2]
+        return -self._read(X, tasks, "score_samples")[2]
 
     def score(self, X: Any, y: Any = None, *, tasks: Any = None, sample_weight: Any = None) -> float:
         """Mean of `score_samples`.
@@ -376,7 +401,7 @@ class MultiTaskClusterer(
         score : float
             Higher is better; comparable between models of the same settings alone.
         """
-        data, _, losses = self._read(X, tasks)
+        data, _, losses = self._read(X, tasks, "score")
         weights = data.weights(sample_weight)
         return -float(data.xp.sum(weights * losses) / data.xp.sum(weights))
 
@@ -397,13 +422,15 @@ class MultiTaskClusterer(
         if is_dask(X):
             from .engines.dask import DaskChunks
 
-            return DaskChunks(self, X).transform(self.subspace_)
-        data = read_tasks(self, X, reset=False)
-        return data.join([data.matrix(k) @ data.place(self.subspace_.astype(data.dtype)) for k in range(len(data.Xs))])
+            return DaskChunks(self, X).transform(host(self.subspace_))
+        data = self._read_rows(X, None, "transform")
+        W = data.place(host(self.subspace_).astype(data.dtype))
+        return data.join([data.matrix(k) @ W for k in range(len(data.Xs))])
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
+        tags.array_api_support = self.coupling == "reconstruction"
         # scikit-learn's sparse checks read this of whatever has predict_proba, and stumble over None.
         tags.classifier_tags = ClassifierTags(multi_class=False)
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]

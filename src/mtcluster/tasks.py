@@ -130,7 +130,9 @@ def read_weights(sample_weight: Any, data: TaskData, dtype: Any) -> list[Array]:
     if isinstance(sample_weight, Real):
         sample_weight = np.full(data.n, sample_weight)
     try:
-        weights = check_array(sample_weight, ensure_2d=False, dtype=dtype, allow_nd=True, input_name="sample_weight")
+        weights = check_array(
+            near(sample_weight), ensure_2d=False, dtype=dtype, allow_nd=True, input_name="sample_weight"
+        )
     except (TypeError, ValueError) as error:
         raise named_error(error, sample_weight, "sample_weight") from error
     if weights.shape != (data.n,):
@@ -166,7 +168,7 @@ def _weights_by_task(parts: dict[Hashable, Any], data: TaskData) -> Array:
 def check_start(init: Any, dtype: Any, binary: bool) -> Array:
     """Memberships (n, c) that the user gave as `init`; binary: as labels."""
     try:
-        P = check_array(host(init), dtype=dtype, input_name="init", ensure_min_samples=0)
+        P = check_array(near(init), dtype=dtype, input_name="init", ensure_min_samples=0)
     except (TypeError, ValueError) as error:
         raise named_error(error, init, "init") from error
     if np.any(P < 0) or np.any(P.sum(axis=1) == 0):
@@ -193,6 +195,11 @@ def library(X: Any) -> Any:
         return np
     xp, dispatched = get_namespace(values)
     return xp if dispatched else np
+
+
+def near(values: Any) -> Any:
+    """What a user gave beside X, in NumPy's memory if it is an array of another library."""
+    return host(values) if hasattr(values, "__dlpack__") else values
 
 
 def is_device_sparse(X: Any, name: str) -> bool:
@@ -286,11 +293,17 @@ def _stack_of(estimator: Any, parts: dict[Hashable, Any], *, reset: bool) -> Tas
             columns = list(part.columns) if columns is None else columns
             _check_columns(list(part.columns), list(columns), name)
         Xs.append(X)
-    dtype = np.result_type(*Xs)
-    Xs = [X.astype(dtype, copy=False) for X in Xs]
+    xp = library(Xs[0])
+    if any(library(X) is not xp for X in Xs):
+        raise TypeError("X holds arrays of several libraries: all tasks need the same.")
+    if xp is np:
+        dtype = np.result_type(*Xs)
+        Xs = [X.astype(dtype, copy=False) for X in Xs]
+    elif len({str(X.dtype) for X in Xs}) > 1:
+        Xs = [X if X.dtype == xp.float64 else xp.astype(X, xp.float64) for X in Xs]
     ends = np.cumsum([X.shape[0] for X in Xs])
     rows: list[Rows] = [slice(int(end) - X.shape[0], int(end)) for X, end in zip(Xs, ends, strict=True)]
-    return TaskData(label_array(list(parts)), Xs, rows, int(ends[-1]))
+    return TaskData(label_array(list(parts)), Xs, rows, int(ends[-1]), xp=xp)
 
 
 def _check_columns(own: list[Any], others: list[Any], name: str) -> None:
@@ -316,6 +329,7 @@ def encode_tasks(tasks: Any, n: int) -> tuple[Array, Array]:
         return np.array([0]), np.zeros(n, dtype=np.intp)
     if isinstance(tasks, str | bytes) or not hasattr(tasks, "__len__"):
         raise TypeError(f"tasks must be a sequence of {n} labels, one a row; got {tasks!r}.")
+    tasks = near(tasks)
     values = np.asarray(tasks) if hasattr(tasks, "__array__") else None
     if values is not None and values.ndim != 1:
         raise ValueError(f"tasks must be one-dimensional, one label a row; got an array of shape {values.shape}.")

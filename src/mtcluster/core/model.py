@@ -401,11 +401,13 @@ def like(values: Array, array: Array, xp: Any) -> Array:
 
 def host(values: Any) -> Array:
     """An array of any library in NumPy's memory."""
+    if isinstance(values, np.ndarray) or not hasattr(values, "__dlpack__"):
+        return np.asarray(values)
     if hasattr(values, "cpu"):  # PyTorch
-        values = values.detach().cpu()
-    elif hasattr(values, "get") and not isinstance(values, np.ndarray):  # CuPy
-        values = values.get()
-    return np.asarray(values)
+        return np.asarray(values.detach().cpu())
+    if hasattr(values, "get"):  # CuPy
+        return np.asarray(values.get())
+    return np.from_dlpack(values, device="cpu")
 
 
 def _times(X: Matrix, C: Array) -> Array:
