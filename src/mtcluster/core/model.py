@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -30,6 +30,7 @@ PIECE = 2**18  # numbers of X and of what belongs to its rows that are worked on
 LARGEST_PIECE = 2**21  # many threads need larger ones: between its calls of NumPy a piece keeps all others waiting
 MOST_ROWS, LEAST_ROWS = 2**13, 2**6  # of a piece: in longer sums single precision would drift
 DEVICE_PIECE = 2**28  # an accelerator has no such cache, and starting a piece costs it more
+_MADE: dict[tuple[Any, str, str, str], Array] = {}  # see `zero` and `numbers`
 
 
 @dataclass(frozen=True)
@@ -195,6 +196,13 @@ class Quadratic:
             cross = xp.sum(P * (P @ self.small(np.asarray(self.B)) - 2 * self.A), axis=1)
         L = self.e + cross
         return xp.maximum(L, zero(L.dtype, L.device, xp))
+
+    def least_losses(self, labels: Array) -> Array:
+        """Losses for the labels of least loss; an accelerator finds the least again faster than it looks it up."""
+        if self.xp is np:
+            return self.losses(labels)
+        L = self.e + 2 * self.xp.min(self.D, axis=1)
+        return self.xp.maximum(L, zero(L.dtype, L.device, self.xp))
 
 
 @dataclass(frozen=True)
@@ -371,10 +379,20 @@ def pieces(X: Matrix, n_clusters: int = 1, numbers: int = PIECE) -> list[slice]:
     return [slice(a, min(a + rows, n)) for a in range(0, n, rows)]
 
 
-@lru_cache(maxsize=64)
 def zero(dtype: Any, device: Any, xp: Any) -> Array:
-    """A 0 to compare or choose with, where it is needed."""
-    return xp.zeros((1,), dtype=dtype, device=device)
+    """A 0 to compare or choose with, made once for each place: an accelerator is slow to make small arrays."""
+    key = ("zero", str(dtype), str(device), xp.__name__)
+    if key not in _MADE:
+        _MADE[key] = xp.zeros((1,), dtype=dtype, device=device)
+    return _MADE[key]
+
+
+def numbers(n: int, device: Any, xp: Any) -> Array:
+    """0, …, n − 1, made once for each place."""
+    key = (n, "", str(device), xp.__name__)
+    if key not in _MADE:
+        _MADE[key] = xp.arange(n, device=device)
+    return _MADE[key]
 
 
 def rows_at(X: Matrix, part: slice) -> Any:

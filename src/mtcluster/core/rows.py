@@ -52,6 +52,14 @@ class Totals:
         return Totals(self.S + other.S, self.T + other.T, self.value + other.value)
 
 
+@dataclass(frozen=True)
+class Weight:
+    """What the rows of a block count at a stage."""
+
+    w: Array  # u v
+    selected: Array | None  # v > 0; None: all rows are
+
+
 class Rows(Protocol):
     """All that the solver knows of the rows: they may live in this process (`LocalRows`) or in others.
 
@@ -119,6 +127,7 @@ class LocalRows:
         self.each = each if sum(b.X.shape[0] * b.X.shape[1] for b in blocks) >= WORTH_THREADS else map
         self.origins = np.stack([b.origin for b in blocks])
         self._summary = summary
+        self._stage: tuple[list[Array] | None, list[Weight]] = (None, [])
 
     @property
     def summary(self) -> Summary:
@@ -135,7 +144,7 @@ class LocalRows:
         return kept, [b.xp.ones_like(b.sq) for b in self.blocks]
 
     def totals(self, Ps: list[Array], vs: list[Array]) -> Totals:
-        return totals(self.blocks, Ps, vs, self.n_clusters, self.each, self.piece)
+        return totals(self.blocks, Ps, self._weights(vs), self.n_clusters, self.each, self.piece)
 
     def losses(self, Ps: list[Array], terms: Terms) -> list[Array]:
         return losses(self.blocks, Ps, terms, self.n_clusters, self.each, self.piece)
@@ -143,7 +152,15 @@ class LocalRows:
     def advance(
         self, Ps: list[Array], vs: list[Array], terms: Terms, settings: Settings
     ) -> tuple[list[Array], list[Array], Totals]:
-        return advance(self.blocks, Ps, vs, terms, settings, self.n_clusters, self.each, self.piece)
+        return advance(self.blocks, Ps, self._weights(vs), terms, settings, self.n_clusters, self.each, self.piece)
+
+    def _weights(self, vs: list[Array]) -> list[Weight]:
+        """Made once a stage: all its iterations come with the same list."""
+        last, weights = self._stage
+        if last is not vs:
+            weights = weights_of(self.blocks, vs)
+            self._stage = (vs, weights)
+        return weights
 
     def weights(self, Ls: list[Array], pace: pacing.Schedule, fraction: float) -> list[Array]:
         asked = [(k, q) for k in range(len(Ls)) for q in pace.quantiles(fraction)]
@@ -206,6 +223,15 @@ def take(block: Block, at: Array) -> Block:
     return make_block(X, host(block.u)[rows], block.origin)
 
 
+def weights_of(blocks: list[Block], vs: list[Array]) -> list[Weight]:
+    """What the rows of each block count, for weights v."""
+    found = []
+    for block, v in zip(blocks, vs, strict=True):
+        selected = v > 0
+        found.append(Weight(block.u * v, None if bool(block.xp.all(selected)) else selected))
+    return found
+
+
 def sizes(u: Array, P: Array, n_clusters: int, xp: Any = np) -> Array:
     """Σ u p of each cluster."""
     if P.ndim == 1:
@@ -214,13 +240,13 @@ def sizes(u: Array, P: Array, n_clusters: int, xp: Any = np) -> Array:
 
 
 def totals(
-    blocks: list[Block], Ps: list[Array], vs: list[Array], n_clusters: int, each: Each = map, piece: int = PIECE
+    blocks: list[Block], Ps: list[Array], weights: list[Weight], n_clusters: int, each: Each = map, piece: int = PIECE
 ) -> Totals:
     """The sums of the rows of a place at given memberships and weights."""
 
     def job(at: tuple[int, slice]) -> tuple[Array, ...]:
         k, part = at
-        b, w = blocks[k], rows_at(blocks[k].u, part) * rows_at(vs[k], part)
+        b, w = blocks[k], rows_at(weights[k].w, part)
         return updates.sums(rows_at(b.X, part), w, rows_at(Ps[k], part), n_clusters, b.xp)
 
     sums = _Sums(blocks, n_clusters)
@@ -248,7 +274,7 @@ def losses(
 def advance(
     blocks: list[Block],
     Ps: list[Array],
-    vs: list[Array],
+    weights: list[Weight],
     terms: Terms,
     settings: Settings,
     n_clusters: int,
@@ -264,12 +290,14 @@ def advance(
 
     def job(at: tuple[int, slice]) -> tuple[Array, ...]:
         k, part = at
-        b, v, old, xp = blocks[k], rows_at(vs[k], part), rows_at(Ps[k], part), blocks[k].xp
-        X = rows_at(b.X, part)
+        b, weight, xp = blocks[k], weights[k], blocks[k].xp
+        X, old, w = rows_at(b.X, part), rows_at(Ps[k], part), rows_at(weight.w, part)
         form = local[k].quadratic(X, rows_at(b.sq, part))
         P = updates.nearest(form) if binary else updates.nonnegative_step(old, form)
-        P = xp.where(v > 0 if binary else (v > 0)[:, None], P, old)
-        L, w = form.losses(P), rows_at(b.u, part) * v
+        if weight.selected is not None:
+            selected = rows_at(weight.selected, part)
+            P = xp.where(selected if binary else selected[:, None], P, old)
+        L = form.least_losses(P) if binary and weight.selected is None else form.losses(P)
         return P, L, *updates.sums(X, w, P, n_clusters, xp), xp.sum(w * L, dtype=xp.float64)
 
     new: list[list[Array]] = [[] for _ in blocks]

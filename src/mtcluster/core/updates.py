@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from .model import MOST_ROWS, Array, Matrix, Quadratic, is_sparse, like, zero
+from .model import MOST_ROWS, Array, Matrix, Quadratic, is_sparse, like, numbers, zero
 
-DEVICE_ROWS = 2**11  # that an accelerator adds up in one sum of a batch of them: what an H200 is fastest with
+DEVICE_ROWS = 2**10  # that an accelerator adds up in one sum of a batch of them: what an H200 is fastest with
 PIVOT_NUMBERS = 2**21  # of the c × c systems that the exact non-negative solve has in memory at a time
 MAX_RATIO = 1e10  # of a multiplicative step: memberships near the smallest float would overflow
 
@@ -21,29 +21,29 @@ MAX_RATIO = 1e10  # of a multiplicative step: memberships near the smallest floa
 def sums(X: Matrix, w: Array, P: Array, n_clusters: int, xp: Any = np) -> tuple[Array, Array]:
     """S = PᵀVP and T = PᵀVX of some rows with weights w = u v; of labels S is diagonal, and its diagonal is given."""
     if P.ndim == 1:
-        R = xp.where(P == _numbers(n_clusters, P.device, xp)[:, None], w, zero(w.dtype, w.device, xp))
-        return xp.sum(R, axis=1, dtype=xp.float64), _transposed_times(X, R, xp)
+        R = xp.where(P == numbers(n_clusters, P.device, xp)[:, None], w, zero(w.dtype, w.device, xp))
+        return xp.sum(R, axis=1, dtype=xp.float64), _times(R, X, xp)
     R = P.T * w
-    return xp.astype(R @ P, xp.float64), _transposed_times(X, R, xp)
+    return xp.astype(R @ P, xp.float64), _times(R, X, xp)
 
 
-@lru_cache(maxsize=64)
-def _numbers(n: int, device: Any, xp: Any) -> Array:
-    return xp.arange(n, device=device)
-
-
-def _transposed_times(X: Matrix, R: Array, xp: Any) -> Array:
+def _times(R: Array, X: Matrix, xp: Any) -> Array:
     """R X, (c, n) by (n, d), in sums over no more rows than single precision bears."""
     if is_sparse(X):
         return (X.T @ R.T).T
-    n, c = X.shape[0], R.shape[0]
+    n, size = X.shape[0], _batch(X.shape[0])
     if n <= MOST_ROWS:
         return R @ X
-    size = _batch(n)
     whole = n - n % size
-    R3 = xp.permute_dims(xp.reshape(R[:, :whole], (c, whole // size, size)), (1, 0, 2))
-    total = xp.sum(R3 @ xp.reshape(X[:whole, :], (whole // size, size, X.shape[1])), axis=0, dtype=xp.float64)
+    batches = xp.permute_dims(xp.reshape(X[:whole, :], (whole // size, size, X.shape[1])), (0, 2, 1))
+    total = xp.sum(batches @ xp.permute_dims(_batches(R, size, xp), (1, 2, 0)), axis=0, dtype=xp.float64).T
     return total if whole == n else total + xp.astype(R[:, whole:] @ X[whole:, :], xp.float64)
+
+
+def _batches(R: Array, size: int, xp: Any) -> Array:
+    """R (c, n) as (c, batches, size)."""
+    whole = R.shape[1] - R.shape[1] % size
+    return xp.reshape(R[:, :whole], (R.shape[0], whole // size, size))
 
 
 @lru_cache(maxsize=256)

@@ -514,7 +514,8 @@ def _ones(kept: Kept) -> list[Array]:
 
 
 def _totals(X: Any, kept: Kept, Ps: Any, vs: Any, origins: Array, n_clusters: int) -> place.Totals:
-    return place.totals(_blocks(X, kept, origins), Ps, vs, n_clusters)
+    blocks = _blocks(X, kept, origins)
+    return place.totals(blocks, Ps, place.weights_of(blocks, vs), n_clusters)
 
 
 def _losses(X: Any, kept: Kept, Ps: Any, terms: Terms, origins: Array, n_clusters: int) -> list[Array]:
@@ -523,7 +524,8 @@ def _losses(X: Any, kept: Kept, Ps: Any, terms: Terms, origins: Array, n_cluster
 
 def _advance(X: Any, kept: Kept, Ps: Any, vs: Any, shared: Any, settings: Settings, n_clusters: int) -> Any:
     terms, origins = shared
-    Ps, Ls, totals = place.advance(_blocks(X, kept, origins), Ps, vs, terms, settings, n_clusters)
+    blocks = _blocks(X, kept, origins)
+    Ps, Ls, totals = place.advance(blocks, Ps, place.weights_of(blocks, vs), terms, settings, n_clusters)
     return [_lean(P) for P in Ps], Ls, totals
 
 
