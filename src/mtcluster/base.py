@@ -114,6 +114,8 @@ class MultiTaskClusterer(
         ----------
         X : array, sparse matrix or data frame of shape (n, d), or a dict or list of them
             The rows of all tasks, or one item a task. A list is taken as tasks when its items are two-dimensional.
+            Dask arrays and data frames are worked on where their chunks lie, and what is found for every row is a Dask
+            array. With scikit-learn's array API dispatch on, so are arrays of PyTorch or CuPy.
         y : ignored
             Present for scikit-learn's conventions.
         tasks : sequence of n hashable labels, optional

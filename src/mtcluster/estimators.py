@@ -73,13 +73,14 @@ class SPMTC(MultiTaskClusterer):
         of all rows. "auto": the vote that `within_weight="auto"` takes; where that is a number, both kinds are tried
         and the lower sum of losses is kept. "random": random memberships. An array: the memberships themselves.
     n_init : "auto" or int, default="auto"
-        Number of starts of each kind; the lowest sum of losses wins. "auto": 3 of each kind that begins with k-means,
-        1 random start. A vote is one start.
+        Number of starts of each kind; the lowest sum of losses wins. "auto": 3 of each kind that begins with k-means (1
+        with `coupling="projection"`, where each costs an eigenproblem of the size of the data a stage), 1 random
+        start. A vote is one start. Where there are many rows, k-means looks at a sample of them.
     random_state : int, RandomState or None, default=None
         An int makes the fit repeatable.
     n_jobs : int, default=None
-        Number of starts, or of groups of fits that vote, that run at the same time, in threads. It does not change the
-        result.
+        Number of starts, or of groups of fits that vote, that run at the same time, in threads. The cores that this
+        leaves work on parts of the rows. It does not change the result.
     verbose : int, default=0
         1 prints a line a stage.
 

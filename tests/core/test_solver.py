@@ -10,7 +10,7 @@ from mtcluster.core import projection, updates
 from mtcluster.core.model import Settings, make_block
 from mtcluster.core.pacing import Schedule
 from mtcluster.core.rows import LocalRows
-from mtcluster.core.solver import alternate, first_best, first_state, solve, stalled
+from mtcluster.core.solver import alternate, distinct, first_best, first_state, solve, stalled
 
 from .. import naive
 
@@ -126,6 +126,14 @@ def test_the_first_of_equally_good_runs_wins_whatever_the_rounding():
     assert first_best([3.0, 2.0 + 1e-12, 2.0]) == 1
     assert first_best([3.0, 2.0, 1.9]) == 2
     assert first_best([0.0, 0.0]) == 0
+
+
+def test_starts_of_the_same_clusters_are_one_start():
+    first, renamed, other = (np.array(labels) for labels in ([0, 1, 1, 2, 0], [2, 0, 0, 1, 2], [0, 1, 2, 2, 0]))
+    starts = [[first[:2], first[2:]], [renamed[:2], renamed[2:]], [other[:2], other[2:]]]
+    assert [Ps[0].tolist() + Ps[1].tolist() for Ps in distinct(starts)] == [first.tolist(), other.tolist()]
+    mixed = [[np.ones((2, 3))], [np.ones((2, 3))]]
+    assert len(distinct(mixed)) == 2  # only labels are compared
 
 
 def test_a_report_that_asks_to_stop_ends_the_stage():

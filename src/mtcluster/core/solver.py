@@ -134,9 +134,25 @@ def solve(rows: Rows, settings: Settings, pace: Schedule, Ps: list[Array], progr
 
 
 def best_fit(rows: Rows, settings: Settings, pace: Schedule, starts: list[list[Array]]) -> Fit:
-    """The fit of lowest final objective from several starts; with all weights 1 in the end, of lowest Σ L."""
-    fits = [solve(rows, settings, pace, Ps) for Ps in starts]
+    """The fit of lowest final objective from several starts; with all weights 1 in the end, of lowest Σ L.
+
+    Starts that differ in the numbers of clusters alone lead to the same fit: the first of them is enough.
+    """
+    fits = [solve(rows, settings, pace, Ps) for Ps in distinct(starts)]
     return fits[first_best([fit.traces[-1][-1] for fit in fits])]
+
+
+def distinct(starts: list[list[Array]]) -> list[list[Array]]:
+    """The starts without those that are labels of the same clusters under other numbers."""
+    kept: dict[bytes | int, list[Array]] = {}
+    for i, Ps in enumerate(starts):
+        key: bytes | int = i
+        if all(P.ndim == 1 for P in Ps):
+            labels = np.concatenate(Ps)
+            _, first, codes = np.unique(labels, return_index=True, return_inverse=True)
+            key = np.argsort(np.argsort(first))[codes].astype(np.int32).tobytes()  # numbered as they come
+        kept.setdefault(key, Ps)
+    return list(kept.values())
 
 
 def first_state(rows: Rows, settings: Settings, Ps: list[Array], span: projection.Span | None = None) -> State:
