@@ -12,17 +12,17 @@ from .core import starts
 from .core.model import Array, Centers, Settings
 from .core.pacing import Schedule
 from .core.rows import Rows
-from .core.solver import Fit, first_best, solve
+from .core.solver import Fit, solve, still_best
 from .look import Sampling, from_sample, take_sample
 
 AUTO_STARTS = 3  # k-means starts of each kind; a random start is drawn once
-SAMPLE = 20_000  # rows that starts by k-means look at, or more:
+SAMPLE = 10_000  # rows that starts by k-means look at, or more:
 SAMPLE_CLUSTER = 100  # of them for each cluster of each task
 
 
 @dataclass(frozen=True)
 class Run:
-    """A fit and what is read off its centres, which are in the type of the data: as they are stored."""
+    """A fit, its last state forgotten, and what is read off its centres: as it is stored, in the type of the data."""
 
     fit: Fit
     centers: Centers
@@ -63,13 +63,12 @@ def best_of(
         watch.end()
         centers = fit.state.centers.astype(dtype)
         memberships, losses = rows.read_out(settings, centers)
-        return Run(fit, centers, memberships, losses, float(rows.sum(losses).sum()))
+        return Run(replace(fit, state=None), centers, memberships, losses, float(rows.sum(losses).sum()))
 
     parallel = Parallel(n_jobs=n_jobs, require="sharedmem", return_as="generator")
     best: list[Run] = []
     for one in parallel(delayed(run)(i) for i in range(len(kinds))):  # no more are kept than may still be the best
-        best = [*best, one]
-        best = best[first_best([kept.total for kept in best]) :]
+        best = still_best([*best, one], lambda kept: kept.total)
     return best[0]
 
 

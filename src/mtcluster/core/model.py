@@ -151,8 +151,9 @@ class Centers:
 
     def astype(self, dtype: Any) -> Centers:
         """The same centres in another floating type."""
-        W, M = (None if a is None else a.astype(dtype) for a in (self.W, self.M))
-        return Centers(W, M, self.Ms.astype(dtype), self.Z.astype(dtype), self.Q.astype(dtype), self.seen)
+        W, M = (None if a is None else a.astype(dtype, copy=False) for a in (self.W, self.M))
+        Ms, Z, Q = (a.astype(dtype, copy=False) for a in (self.Ms, self.Z, self.Q))
+        return Centers(W, M, Ms, Z, Q, self.seen)
 
 
 @dataclass(frozen=True)
@@ -259,6 +260,7 @@ def terms(settings: Settings, centers: Centers, origins: Array, tasks: Sequence[
     binary = settings.membership == "binary"
     C = (1 - lam) * common
     B = _products(C, common, binary)
+    del common, shared  # these are as large as all centres
     if shares.any():
         own = centers.Ms if len(shares) == len(centers.Ms) else centers.Ms[[k or 0 for k in tasks]]
         own = own - origins[:, None] if moved else own

@@ -329,7 +329,9 @@ class _Sums:
     def totals(self) -> Totals:
         m, c, d = len(self.blocks), self.n_clusters, self.blocks[0].X.shape[1]
         S, T, value = np.zeros((m, c, c)), np.zeros((m, c, d)), 0.0
-        for k, parts in enumerate(_fetched(self.blocks, self.parts)):
+        found = _fetched(self.blocks, self.parts)
+        for k, parts in enumerate(found):
+            found[k] = None  # as large as the centres of a task
             if parts is not None:
                 S[k] = np.diag(parts[0]) if parts[0].ndim == 1 else parts[0]
                 T[k] = parts[1]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from .pacing import Schedule
 from .rows import Rows, Totals
 
 Progress = Callable[[float, int, float], bool]  # (fraction, iteration, objective) → stop this stage?
+Item = TypeVar("Item")
 Subspace = Callable[[Array, Array, int], Array]  # Q (c, d), Z (c, d), l → W
 
 
@@ -35,7 +37,7 @@ class Result:
 class Fit:
     """What a whole schedule found."""
 
-    state: State
+    state: Any  # the last State; None where it is no longer wanted
     traces: list[Array]  # the warm-up first, where there is one, then one a stage
     fractions: list[float]
     weight_trace: list[list[Array]]  # stage → block → weights
@@ -53,6 +55,11 @@ def first_best(values: Sequence[float], slack: float = 1e-6) -> int:
     return int(np.argmax(np.asarray(values) <= min(values) * (1 + slack)))
 
 
+def still_best(items: list[Item], value: Callable[[Item], float]) -> list[Item]:
+    """Those of several runs, in their order, that may turn out as the best when more follow; the first is it now."""
+    return items[first_best([value(item) for item in items]) :]
+
+
 def update_centers(
     settings: Settings, S: Array, T: Array, last: Centers | None, subspace: Subspace | None = None
 ) -> Centers:
@@ -62,7 +69,7 @@ def update_centers(
     """
     S_all, T_all = settings.pooled(S, T)
     mean = T_all.sum(axis=0) / max(S_all.sum(), np.finfo(np.float64).tiny)
-    Z, Q = updates.centers_of(S_all, T_all, mean if last is None else last.Z)
+    Z, Q = updates.centers_of(S_all, T_all, mean if last is None else last.Z), updates.between(S_all, T_all)
     W = None if subspace is None else subspace(Q, Z, settings.n_components)
     M = None if W is None else Z @ W  # eq. 16
     seen = np.einsum("kii->ki", S) > 0
@@ -73,8 +80,7 @@ def update_centers(
         if last is not None:
             fallback = np.where(last.seen[:, :, None], last.Ms, fallback)
             seen = seen | last.seen
-    Ms, _ = updates.centers_of(S, T, fallback)
-    return Centers(W, M, Ms, Z, Q, seen)
+    return Centers(W, M, updates.centers_of(S, T, fallback), Z, Q, seen)
 
 
 def with_subspace(centers: Centers, settings: Settings) -> Centers:
@@ -104,6 +110,7 @@ def alternate(
     converged = False
     for iteration in range(max_iter):
         centers = update_centers(settings, totals.S, totals.T, centers, subspace)
+        del totals  # as large as all centres
         Ps, Ls, totals = rows.advance(Ps, vs, terms(settings, centers, rows.origins, tasks), settings)
         trace.append(totals.value)
         converged = stalled(trace, tol)

@@ -13,7 +13,7 @@ from scipy.optimize import linear_sum_assignment
 from .model import Array, Block, Settings, pieces, rows_at
 from .relations import spread
 from .rows import UNLOCK, LocalRows
-from .solver import Result, alternate, first_best, first_state
+from .solver import Result, alternate, first_state, still_best
 
 SEEDINGS = 3  # k-means++ seedings that are tried a few iterations each; the best goes on
 TRIAL_ITER = 5
@@ -64,12 +64,15 @@ def run_kmeans(blocks: list[Block], n_clusters: int, rng: np.random.Generator, f
     """
     offsets, scales = (frame.offsets, frame.scales) if frame is not None else (None, None)
     settings = Settings(0.0, min(n_clusters, blocks[0].X.shape[1]), offsets=offsets, scales=scales)
-    rows, trials = LocalRows(blocks, n_clusters), []
+    rows, trials = LocalRows(blocks, n_clusters), list[Result]()
     for _ in range(SEEDINGS):
         state = first_state(rows, settings, seed(blocks, n_clusters, settings, rng))
-        trials.append(alternate(rows, settings, state, max_iter=TRIAL_ITER, tol=0.0))
-    best = trials[first_best([trial.trace[-1] for trial in trials])]
-    return alternate(rows, settings, best.state, max_iter=KMEANS_ITER, tol=1e-6)
+        trials = still_best([*trials, alternate(rows, settings, state, max_iter=TRIAL_ITER, tol=0.0)], _final)
+    return alternate(rows, settings, trials[0].state, max_iter=KMEANS_ITER, tol=1e-6)
+
+
+def _final(result: Result) -> float:
+    return float(result.trace[-1])
 
 
 def seed(blocks: list[Block], n_clusters: int, settings: Settings, rng: np.random.Generator) -> list[Array]:

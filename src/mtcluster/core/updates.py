@@ -52,23 +52,31 @@ def _batch(n: int) -> int:
     return min(range(DEVICE_ROWS, DEVICE_ROWS // 2, -1), key=lambda size: n % size)
 
 
-def centers_of(S: Array, T: Array, last: Array | None) -> tuple[Array, Array]:
-    """M = (PᵀVP)⁻¹ PᵀVX (eqs. 16, 18) and Q = (PᵀVP)^(−1/2) PᵀVX, for one task or a stack of them.
+def centers_of(S: Array, T: Array, last: Array | None) -> Array:
+    """M = (PᵀVP)⁻¹ PᵀVX (eqs. 16, 18), for one task or a stack of them.
 
     An empty cluster keeps its last centre; None: there is none to keep, and it is 0.
     """
     diagonal = np.einsum("...ii->...i", S)
-    kept = np.where(diagonal > 0, diagonal, 1)[..., None]
-    if np.count_nonzero(S) == np.count_nonzero(diagonal):  # of labels, or nearly: nothing to decompose
-        M, Q = T / kept, T / np.sqrt(kept)
+    if _is_diagonal(S):  # of labels: nothing to decompose
+        M = T / np.where(diagonal > 0, diagonal, 1)[..., None]
     else:
         H = inverse_root(S)
-        Q = np.swapaxes(H, -1, -2) @ T
-        M = H @ Q
+        M = H @ (np.swapaxes(H, -1, -2) @ T)
     empty = diagonal <= 0
-    if empty.any():
-        M = np.where(empty[..., None], 0 if last is None else last, M)
-    return M, Q
+    return np.where(empty[..., None], 0 if last is None else last, M) if empty.any() else M
+
+
+def between(S: Array, T: Array) -> Array:
+    """Q = (PᵀVP)^(−1/2) PᵀVX (c, d): QᵀQ is the scatter between clusters."""
+    if _is_diagonal(S):
+        diagonal = np.diag(S)
+        return T / np.sqrt(np.where(diagonal > 0, diagonal, 1))[:, None]
+    return inverse_root(S).T @ T
+
+
+def _is_diagonal(S: Array) -> bool:
+    return bool(np.count_nonzero(S) == np.count_nonzero(np.einsum("...ii->...i", S)))
 
 
 def inverse_root(S: Array) -> Array:
