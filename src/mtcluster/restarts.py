@@ -16,7 +16,7 @@ from .core.solver import Fit, solve, still_best
 from .look import Sampling, from_sample, take_sample
 
 AUTO_STARTS = 3  # k-means starts of each kind; a random start is drawn once
-SAMPLE = 10_000  # rows that starts by k-means look at, or more:
+SAMPLE = 5_000  # rows that starts by k-means look at, or more:
 SAMPLE_CLUSTER = 100  # of them for each cluster of each task
 
 

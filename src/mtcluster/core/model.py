@@ -50,6 +50,11 @@ class Settings:
             return 0.0
         return float(self.within_weight if np.ndim(self.within_weight) == 0 else np.asarray(self.within_weight)[task])
 
+    @property
+    def pools(self) -> bool:
+        """Whether λ1 is 0 everywhere, so that the tasks are one data set."""
+        return not np.any(self.within_weight)
+
     def spans(self, n_clusters: int, n_features: int) -> bool:
         """Whether the subspace has room for all shared centres, so that M Wᵀ = Z whatever they are."""
         return self.coupling == "reconstruction" and self.n_components >= min(n_clusters, n_features)

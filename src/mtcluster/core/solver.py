@@ -72,10 +72,12 @@ def update_centers(
     Z, Q = updates.centers_of(S_all, T_all, mean if last is None else last.Z), updates.between(S_all, T_all)
     W = None if subspace is None else subspace(Q, Z, settings.n_components)
     M = None if W is None else Z @ W  # eq. 16
+    shared = Z if W is None or M is None else M @ W.T
+    if settings.pools:  # centres of tasks count for nothing: they are found at the end
+        return Centers(W, M, np.broadcast_to(shared, T.shape), Z, Q, np.ones(T.shape[:2], dtype=bool))
     seen = np.einsum("kii->ki", S) > 0
     fallback = None
     if not seen.all():
-        shared = Z if W is None or M is None else M @ W.T
         fallback = np.stack([settings.in_task(shared, k) for k in range(len(S))])
         if last is not None:
             fallback = np.where(last.seen[:, :, None], last.Ms, fallback)
@@ -135,6 +137,10 @@ def solve(rows: Rows, settings: Settings, pace: Schedule, Ps: list[Array], progr
         state = result.state
         traces.append(result.trace)
         weight_trace.append(state.vs)
+    if settings.pools:
+        totals = rows.totals(state.Ps, state.vs)
+        shared = np.stack([settings.in_task(state.centers.shared, k) for k in range(len(totals.S))])
+        state = replace(state, centers=replace(state.centers, Ms=updates.centers_of(totals.S, totals.T, shared)))
     state = replace(state, centers=with_subspace(state.centers, settings))
     shares = projection_shares(rows, settings, state, span) if span else None
     return Fit(state, traces, list(pace.fractions), weight_trace, result.converged, shares)

@@ -66,8 +66,9 @@ def run_kmeans(blocks: list[Block], n_clusters: int, rng: np.random.Generator, f
     settings = Settings(0.0, min(n_clusters, blocks[0].X.shape[1]), offsets=offsets, scales=scales)
     rows, trials = LocalRows(blocks, n_clusters), list[Result]()
     for _ in range(SEEDINGS):
-        state = first_state(rows, settings, seed(blocks, n_clusters, settings, rng))
-        trials = still_best([*trials, alternate(rows, settings, state, max_iter=TRIAL_ITER, tol=0.0)], _final)
+        begun = first_state(rows, settings, seed(blocks, n_clusters, settings, rng))
+        trials = still_best([*trials, alternate(rows, settings, begun, max_iter=TRIAL_ITER, tol=0.0)], _final)
+        del begun  # its centres
     return alternate(rows, settings, trials[0].state, max_iter=KMEANS_ITER, tol=1e-6)
 
 
