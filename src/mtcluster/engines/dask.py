@@ -24,7 +24,7 @@ from sklearn.utils.validation import validate_data
 
 from ..core import pacing
 from ..core import rows as place
-from ..core.model import Array, Block, Centers, Picked, Settings, Summary, Terms, make_block, summarize
+from ..core.model import Array, Block, Centers, Picked, Settings, Summary, Terms, make_block, rows_at, summarize
 from ..core.readout import read_out
 from ..tasks import as_parts, check_start, check_weights, encode_tasks, label_array, not_finite, positions, task_rows
 
@@ -539,7 +539,7 @@ def _weights(Ls: list[Array], pace: pacing.Schedule, found: list[list[float]]) -
 
 def _take(X: Any, kept: Kept, at: list[Array], origins: Array) -> list[tuple[Any, Array]]:
     blocks = [place.take(block, where) for block, where in zip(_blocks(X, kept, origins), at, strict=True)]
-    return [(block.X, block.u) for block in blocks]
+    return [(rows_at(block.X, slice(0, len(block))), block.u) for block in blocks]
 
 
 def _stacked(parts: list[Any]) -> Any:
