@@ -89,6 +89,20 @@ def test_the_labels_of_one_process_whatever_the_model(client, rows, name, kind):
     assert_same(fresh(model).fit(there, tasks=da.from_array(tasks, chunks=41)), fresh(model).fit(X, tasks=tasks), 1e-6)
 
 
+def test_chunks_are_what_they_are_whatever_the_array_says_of_them(client, rows):
+    """Sparse chunks of an array that takes them for dense, with a column without zeros, far from zero."""
+    X, tasks = rows
+    thin = sparse.csr_matrix(np.where(X > 2, X, 0) + 50 * np.eye(1, 10))
+    delayed = pytest.importorskip("dask").delayed
+    chunks = [da.from_delayed(delayed(thin[a : a + 100]), (100, 10), dtype=X.dtype) for a in (0, 100, 200)]
+    there = da.concatenate(chunks)
+    assert isinstance(there._meta, np.ndarray)
+    model = SPMTC(4, within_weight=0.5, init=np.random.default_rng(1).random((300, 4)))
+    ours, theirs = fresh(model).fit(there, tasks=tasks), fresh(model).fit(thin, tasks=tasks)
+    assert_same(ours, theirs)
+    assert_allclose(np.concatenate(ours.objective_trace_), np.concatenate(theirs.objective_trace_))
+
+
 def test_a_vote_on_a_sample_is_the_vote_of_one_process(client):
     X, _, tasks = make_multitask_blobs(n_tasks=2, n_samples=3000, n_clusters=3, random_state=0)
     weights = np.random.default_rng(0).integers(3, size=len(X)).astype(float)

@@ -284,12 +284,6 @@ def _products(Y: Array, Z: Array, diagonal: bool) -> Array:
     return np.einsum("kcd,kcd->kc", Y, Z) if diagonal else Y @ Z.transpose(0, 2, 1)
 
 
-def quadratic(block: Block, settings: Settings, centers: Centers, task: int | None) -> Quadratic:
-    """The loss of all rows of a block under the centres of a task; None: under the shared centres alone."""
-    [local] = terms(settings, centers, block.origin[None], [task]).where(block)
-    return local.quadratic(rows_at(block.X, slice(0, len(block))), block.sq)
-
-
 def make_block(X: Matrix, u: Any, origin: Array, xp: Any = np) -> Block:
     """A block with its squared distances to the origin, which a sparse X allows in columns without zeros alone."""
     parts = pieces(X)

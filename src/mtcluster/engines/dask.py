@@ -49,6 +49,24 @@ class Kept:
     sqs: list[Array]
 
 
+@dataclass(frozen=True)
+class Look:
+    """What one look at some chunks tells."""
+
+    summary: Summary
+    filled: Array  # (m, d) rows of a task with an entry in a column, or (m, 1) all of them
+    rows: list[Array]  # chunk → (m,) rows of each task
+    counting: list[Array]  # chunk → (m,) those with u > 0
+
+    def __add__(self, other: Look) -> Look:
+        return Look(
+            self.summary + other.summary,
+            self.filled + other.filled,
+            self.rows + other.rows,
+            self.counting + other.counting,
+        )
+
+
 class DaskTasks:
     """Rows by task, in chunks that may cut through tasks: what `TaskData` is for rows in this process."""
 
@@ -89,21 +107,17 @@ class DaskRows:
 
     def __init__(self, data: DaskTasks, weights: list[Any], settings: Settings, n_clusters: int) -> None:
         self.data, self.n_clusters = data, n_clusters
-        m = len(data.labels)
         firsts = np.cumsum([0, *data.X.chunks[0]])[:-1].tolist()
         names = [repr(label) for label in data.labels.tolist()]
-        looks = [
+        look = self._sum(
             delayed(_look)(X, codes, u, names, first)
             for X, codes, u, first in zip(data.chunks, data.codes, weights, firsts, strict=True)
-        ]
-        [found] = run(dask.compute, looks)
-        self.counting = np.stack([look.counting for look in found])  # (chunks, m)
-        self.summary: Summary = reduce(add, found)
+        )
+        self.summary: Summary = look.summary
+        self.rows_a_chunk, self.counting = np.stack(look.rows), np.stack(look.counting)
         check_weights(self.summary, data.labels, data.sizes)
-        self.origins = np.stack([settings.origin(mean) for mean in self.summary.means])
-        if is_sparse_array(data.X):
-            filled = self._sum(delayed(_filled)(X, codes, m) for X, codes in zip(data.chunks, data.codes, strict=True))
-            self.origins = np.where(filled == np.array(data.sizes)[:, None], self.origins, 0)
+        origins = np.stack([settings.origin(mean) for mean in self.summary.means])
+        self.origins = np.where(look.filled == np.array(data.sizes)[:, None], origins, 0)
         kept = [
             delayed(_keep)(X, codes, u, self.origins)
             for X, codes, u in zip(data.chunks, data.codes, weights, strict=True)
@@ -162,8 +176,8 @@ class DaskRows:
         return self._persist(self._floats(delayed(_weights)(L, pace, by_task) for L in Ls))
 
     def place(self, values: list[Array]) -> Parts:
-        ends = np.cumsum(self._sizes(), axis=0)
-        starts = ends - self._sizes()
+        ends = np.cumsum(self.rows_a_chunk, axis=0)
+        starts = ends - self.rows_a_chunk
         chunks = [
             delayed([v[a:b] for v, a, b in zip(values, first, last, strict=True)], pure=False)
             for first, last in zip(starts, ends, strict=True)
@@ -214,11 +228,6 @@ class DaskRows:
 
     def energy(self) -> Array:
         return self._sum(delayed(_energy)(kept) for kept in self.kept)
-
-    def _sizes(self) -> Array:
-        """(chunks, m) rows of each task in each chunk."""
-        [found] = run(dask.compute, [delayed(_chunk_sizes)(kept) for kept in self.kept])
-        return np.stack(found)
 
     def _by_chunk(self, positions: list[Array]) -> list[list[Array]]:
         """Places among all rows of a task that count → places among those of a chunk."""
@@ -412,11 +421,6 @@ def blocks_of(X: Any) -> list[Any]:
     return list(X.to_delayed().reshape(-1))
 
 
-def is_sparse_array(X: Any) -> bool:
-    """Whether the chunks are SciPy's sparse matrices, as far as the array knows."""
-    return sparse.issparse(getattr(X, "_meta", None))
-
-
 def _tree(parts: list[Any]) -> Any:
     """One Delayed that adds all up, a few at a time, in their order."""
     while len(parts) > 1:
@@ -471,19 +475,20 @@ def _codes(labels: Any, known: list[Any]) -> Array:
     return np.array(positions(own.tolist(), known), dtype=np.min_scalar_type(len(known)))[codes]
 
 
-def _look(X: Any, codes: Array, u: Array, names: list[str], first: int) -> Summary:
-    X = _matrix(X)
+def _look(X: Any, codes: Array, u: Array, names: list[str], first: int) -> Look:
+    X, m = _matrix(X), len(names)
     bad = not_finite(X, np)
     if len(bad):
         raise ValueError(
             f"Input X contains NaN or infinity in {len(bad)} row(s) of the chunk that begins with row {first}, the "
             f"first of them row {first + bad[0]} of task {names[codes[bad[0]]]}: fill these values in or drop the rows."
         )
-    return summarize(_split(codes, X, len(names)), _split(codes, u, len(names)))
-
-
-def _filled(X: Any, codes: Array, m: int) -> Array:
-    return np.stack([np.bincount(part.indices, minlength=X.shape[1]) for part in _split(codes, _matrix(X), m)])
+    summary = summarize(_split(codes, X, m), _split(codes, u, m))
+    rows = np.bincount(codes, minlength=m)
+    filled = rows[:, None]  # dense: every column has an entry. What an array says of its chunks may be wrong
+    if sparse.issparse(X):
+        filled = np.stack([np.bincount(part.indices, minlength=X.shape[1]) for part in _split(codes, X, m)])
+    return Look(summary, filled, [rows], [summary.counting])
 
 
 def _keep(X: Any, codes: Array, u: Array, origins: Array) -> Kept:
@@ -589,10 +594,6 @@ def _weighted_sum(kept: Kept, Ls: list[Array]) -> Array:
 
 def _energy(kept: Kept) -> Array:
     return _weighted_sum(kept, kept.sqs)
-
-
-def _chunk_sizes(kept: Kept) -> Array:
-    return np.array([len(u) for u in kept.us])
 
 
 def _checked_weights(weights: Any, dtype: Any) -> Array:
