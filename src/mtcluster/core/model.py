@@ -200,14 +200,14 @@ class Quadratic:
             cross = 2 * xp.take_along_axis(self.D, P[:, None], axis=1)[:, 0]
         else:
             cross = xp.sum(P * (P @ self.small(np.asarray(self.B)) - 2 * self.A), axis=1)
-        L = self.e + cross
-        return xp.maximum(L, zero(L.dtype, L.device, xp))
+        return self._with_energy(cross)
 
     def least_losses(self, labels: Array) -> Array:
         """Losses for the labels of least loss; an accelerator finds the least again faster than it looks it up."""
-        if self.xp is np:
-            return self.losses(labels)
-        L = self.e + 2 * self.xp.min(self.D, axis=1)
+        return self.losses(labels) if self.xp is np else self._with_energy(2 * self.xp.min(self.D, axis=1))
+
+    def _with_energy(self, cross: Array) -> Array:
+        L = self.e + cross
         return self.xp.maximum(L, zero(L.dtype, L.device, self.xp))
 
 

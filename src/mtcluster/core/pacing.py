@@ -14,6 +14,8 @@ LOWER_SHARE = 0.8  # soft rule "quantile": this share of the selected examples h
 LEAST_LOWER = 0.01  # of the upper threshold: where most rows fit exactly, the others must not lose all weight
 BITS = 11  # of a loss that one histogram tells apart
 
+Histograms = Callable[[list[tuple[int, int]], int], Array]  # (task, first bits) of each, level → (…, 2^BITS): `masses`
+
 
 def schedule(initial: float, step: float) -> list[float]:
     """The fractions of the stages: initial, initial + step, …, exactly 1."""
@@ -26,9 +28,7 @@ def quantile(L: Array, u: Array, q: float) -> float:
     return quantiles(lambda probes, level: masses([L], [u], probes, level), [(0, q)], L.dtype)[0]
 
 
-def quantiles(
-    histograms: Callable[[list[tuple[int, int]], int], Array], asked: list[tuple[int, float]], dtype: Any
-) -> list[float]:
+def quantiles(histograms: Histograms, asked: list[tuple[int, float]], dtype: Any) -> list[float]:
     """Weighted inverted-CDF quantiles of the losses of tasks, `asked` for as (task, share), from histograms alone.
 
     Numbers that are not negative are ordered as their bits are. So the quantile is found BITS of them at a time, from
@@ -98,6 +98,12 @@ class Schedule:
         if self.weighting == "hard":
             return () if fraction == 1 else (fraction,)
         return (fraction,) if self.soft_rule == "paper" else (fraction, self.lower_share * fraction)
+
+    def thresholds(self, fraction: float, n_tasks: int, histograms: Histograms, dtype: Any) -> list[list[float]]:
+        """The values of these quantiles, for each task."""
+        shares = self.quantiles(fraction)
+        found = quantiles(histograms, [(k, q) for k in range(n_tasks) for q in shares], dtype) if shares else []
+        return [found[k * len(shares) : (k + 1) * len(shares)] for k in range(n_tasks)]
 
     def weights(self, L: Array, found: Sequence[float], xp: Any = np) -> Array:
         """Weights of examples of a task from the quantiles found.

@@ -163,14 +163,9 @@ class LocalRows:
         return weights
 
     def weights(self, Ls: list[Array], pace: pacing.Schedule, fraction: float) -> list[Array]:
-        asked = [(k, q) for k in range(len(Ls)) for q in pace.quantiles(fraction)]
-        near = [host(L) for L in Ls] if asked else []
-        us = [host(b.u) for b in self.blocks] if asked else []
-        found = pacing.quantiles(lambda *probe: pacing.masses(near, us, *probe), asked, near[0].dtype) if asked else []
-        return [
-            pace.weights(L, [f for f, (task, _) in zip(found, asked, strict=True) if task == k], b.xp)
-            for k, (b, L) in enumerate(zip(self.blocks, Ls, strict=True))
-        ]
+        near, us = [host(L) for L in Ls], [host(b.u) for b in self.blocks]
+        found = pace.thresholds(fraction, len(Ls), lambda *probe: pacing.masses(near, us, *probe), near[0].dtype)
+        return [pace.weights(L, own, b.xp) for b, L, own in zip(self.blocks, Ls, found, strict=True)]
 
     def place(self, values: list[Array]) -> list[Array]:
         return [

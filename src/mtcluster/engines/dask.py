@@ -165,15 +165,11 @@ class DaskRows:
         return Parts(held[:n], Ps.width, Ps.dtype), self._floats(held[n : 2 * n]), totals
 
     def weights(self, Ls: Parts, pace: pacing.Schedule, fraction: float) -> Parts:
-        m = len(self.data.labels)
-        asked = [(k, q) for k in range(m) for q in pace.quantiles(fraction)]
-
         def histograms(probes: list[tuple[int, int]], level: int) -> Array:
             return self._sum(delayed(_masses)(kept, L, probes, level) for kept, L in zip(self.kept, Ls, strict=True))
 
-        found = pacing.quantiles(histograms, asked, self.data.dtype) if asked else []
-        by_task = [[f for f, (task, _) in zip(found, asked, strict=True) if task == k] for k in range(m)]
-        return self._persist(self._floats(delayed(_weights)(L, pace, by_task) for L in Ls))
+        found = pace.thresholds(fraction, len(self.data.labels), histograms, self.data.dtype)
+        return self._persist(self._floats(delayed(_weights)(L, pace, found) for L in Ls))
 
     def place(self, values: list[Array]) -> Parts:
         ends = np.cumsum(self.rows_a_chunk, axis=0)
