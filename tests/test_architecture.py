@@ -27,8 +27,8 @@ CORE = {
 ORDER = [
     "core.model", "core.updates", "core.projection", "core.pacing", "core.readout", "core.rows", "core.solver",
     "core.relations", "core.starts", "core", "tasks", "tables", "_progress", "look", "restarts", "decisions",
-    "engines.local", "engines.dask", "engines", "explanation", "base",
-    "estimators", "baselines", "metrics", "datasets", "selection",
+    "engines.local", "engines.dask", "engines", "explanation", "easiness", "report.summary", "report.page", "report", "base",
+    "estimators", "baselines", "labelled", "metrics", "datasets", "plotting", "selection", "stability", "anndata",
     "__init__", "demo", "benchmark", "benchmark.rows", "benchmark.views", "benchmark.methods", "benchmark.runner",
     "benchmark.paper", "benchmark.peers", "benchmark.results", "benchmark.pages", "benchmark.report",
     "benchmark.peer_report", "benchmark.figures",

@@ -102,6 +102,8 @@ class SPMTC(MultiTaskClusterer):
         Fraction of each stage, ending at 1.
     tasks_ : array of shape (m,)
         Labels of the tasks, in the order of `task_centers_`.
+    task_indices_ : array of shape (n,)
+        The task of each row, as its index in `tasks_`.
     task_centers_ : array of shape (m, c, d)
         Centres M_k of each task.
     shared_centers_ : array of shape (c, l)
@@ -121,6 +123,11 @@ class SPMTC(MultiTaskClusterer):
         How present each cluster is in each task, from 0 (absent) to 1.
     cluster_sizes_ : array of shape (m, c)
         Rows of each cluster in each task, by weight.
+    map_ : array of shape (k, at most 4)
+        Where some rows lie in the shared subspace, in the common frame of the tasks, on the directions that tell the
+        clusters apart best: what `mtcluster.plotting.plot_tasks` draws. All rows, but no more than about 20 000.
+    map_rows_ : array of shape (k,)
+        Which rows these are.
     objective_trace_ : list of arrays
         Σ v L after each iteration: of the warm-up, if there is one, then of each stage.
     n_iter_ : int
@@ -239,8 +246,9 @@ verbose
 
     Attributes
     ----------
-    labels_, memberships_, losses_, tasks_, task_centers_, shared_centers_, subspace_, within_weight_, membership_, \
-task_offset_, task_offsets_, task_scales_, task_relatedness_, cluster_support_, cluster_sizes_, n_iter_, converged_
+    labels_, memberships_, losses_, tasks_, task_indices_, task_centers_, shared_centers_, subspace_, within_weight_, \
+membership_, task_offset_, task_offsets_, task_scales_, task_relatedness_, cluster_support_, cluster_sizes_, map_, \
+map_rows_, n_iter_, converged_
         As in `SPMTC`.
     objective_trace_ : list of one array
         The objective after each iteration.

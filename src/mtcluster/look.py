@@ -68,10 +68,13 @@ def directional(summary: Summary) -> bool:
 
 
 def take_sample(rows: Rows, how: Sampling, rng: np.random.Generator) -> tuple[list[Block], list[Array]]:
-    """Rows of each task, by its share of all rows that count, in their order, and which of these they are.
+    """Rows of each task, by its share of all rows that count, in their order, and which of these they are."""
+    positions = sampled(rows, how, rng)
+    return rows.take(positions), positions
 
-    All of them, if they are not too many.
-    """
+
+def sampled(rows: Rows, how: Sampling, rng: np.random.Generator) -> list[Array]:
+    """Places of some rows of each task among those that count, in order: all of them, if they are not too many."""
     counting = rows.summary.counting.tolist()
     total = sum(counting)
     positions = []
@@ -79,7 +82,7 @@ def take_sample(rows: Rows, how: Sampling, rng: np.random.Generator) -> tuple[li
         size = max(min(count, how.task_sample), round(how.sample * count / total))
         some = total > how.sample and size < count
         positions.append(np.sort(rng.choice(count, size=size, replace=False)) if some else np.arange(count))
-    return rows.take(positions), positions
+    return positions
 
 
 def from_sample(

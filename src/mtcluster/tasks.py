@@ -79,6 +79,10 @@ class TaskData:
         """Per-row values, one array a task."""
         return [values[rows] for rows in self.rows]
 
+    def indices(self) -> Array:
+        """The index of each row's task among the labels."""
+        return self.join([self.place(np.full(size, k)) for k, size in enumerate(self.sizes)])
+
     def weights(self, sample_weight: Any) -> Array:
         """Sample weights in the order of the rows."""
         return self.place(self.join(read_weights(sample_weight, self, np.dtype(np.float64))))

@@ -69,11 +69,12 @@ class Settings:
             return Z
         return self.offsets[task] + self.scale(task) * Z
 
-    def from_task(self, x: Array, task: int) -> Array:
-        """A row of a task in the common frame: the inverse of `in_task`."""
+    def from_task(self, x: Array, task: int, V: Array | None = None) -> Array:
+        """A row of a task in the common frame: the inverse of `in_task`; with V, for coordinates x V."""
         if self.offsets is None:
             return x
-        return (x - self.offsets[task]) / self.scale(task)
+        offset = self.offsets[task] if V is None else self.offsets[task] @ V
+        return (x - offset) / self.scale(task)
 
     def pooled(self, S: Array, T: Array) -> tuple[Array, Array]:
         """The sums S (m, c, c) and T (m, c, d) of all tasks in the common frame, by their shares of the shared term."""

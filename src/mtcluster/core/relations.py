@@ -66,3 +66,17 @@ def support(Ms: Array, sizes: Array, sharing: Array) -> Array:
         # A cluster at the mean of its task points nowhere: then its size decides.
         found[:, k] = np.where(sizes[k] > 0, ratio * np.where(lengths > 0, np.clip(cosine, 0, 1), 1), 0)
     return found
+
+
+def directions(Z: Array, W: Array, sizes: Array, most: int) -> Array:
+    """Orthonormal directions of the shared subspace W that tell the shared centres Z apart best, (d, at most `most`).
+
+    First those of the spread between the centres, by the sizes (c,) of their clusters; then what is left of the
+    subspace.
+    """
+    share = sizes / sizes.sum() if sizes.sum() > 0 else np.full(len(Z), 1 / len(Z))
+    M = (Z - share @ Z) @ W
+    _, lengths, turn = np.linalg.svd(np.sqrt(share)[:, None] * M)
+    order = np.argsort(-np.r_[lengths, np.zeros(len(turn) - len(lengths))], kind="stable")[:most]
+    V = W @ turn[order].T
+    return V * np.where(V[np.abs(V).argmax(axis=0), np.arange(V.shape[1])] < 0, -1.0, 1.0)

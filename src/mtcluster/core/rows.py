@@ -5,6 +5,7 @@ Each call reads every piece of the rows at most once, while it is in the cache, 
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ import numpy as np
 from . import pacing, updates
 from .model import (
     LARGEST_PIECE,
+    LEAST_ROWS,
     PIECE,
     Array,
     Block,
@@ -102,6 +104,12 @@ class Rows(Protocol):
     def take(self, positions: list[Array]) -> list[Block]:
         """Rows of each task in NumPy's memory: those at the given places among the rows that count."""
 
+    def where(self, positions: list[Array]) -> list[Array]:
+        """The numbers of these rows in the order in which all rows came."""
+
+    def coordinates(self, positions: list[Array], V: Array) -> list[Array]:
+        """These rows times V, (…, l)."""
+
     def extend(self, labels: list[Array], positions: list[Array], settings: Settings, centers: Centers) -> PerRow:
         """Labels of all rows: those given for the rows that `take` took, the others by the nearest centre."""
 
@@ -121,8 +129,16 @@ class Rows(Protocol):
 class LocalRows:
     """All rows, in this process."""
 
-    def __init__(self, blocks: list[Block], n_clusters: int, each: Each = map, summary: Summary | None = None) -> None:
+    def __init__(
+        self,
+        blocks: list[Block],
+        n_clusters: int,
+        each: Each = map,
+        summary: Summary | None = None,
+        places: list[Any] | None = None,
+    ) -> None:
         self.blocks, self.n_clusters = blocks, n_clusters
+        self.places = places  # where the rows of each block stand in the user's order
         self.piece = min(PIECE * max(getattr(each, "n_threads", 1) // 2, 1), LARGEST_PIECE)
         self.each = each if sum(b.X.shape[0] * b.X.shape[1] for b in blocks) >= WORTH_THREADS else map
         self.origins = np.stack([b.origin for b in blocks])
@@ -175,6 +191,15 @@ class LocalRows:
     def take(self, positions: list[Array]) -> list[Block]:
         return [take(b, at) for b, at in zip(self.blocks, positions, strict=True)]
 
+    def where(self, positions: list[Array]) -> list[Array]:
+        starts = np.cumsum([0, *map(len, self.blocks)])
+        places = self.places or [slice(a, b) for a, b in itertools.pairwise(starts.tolist())]
+        everyone = np.arange(starts[-1])
+        return [everyone[at][counting(b)[own]] for b, at, own in zip(self.blocks, places, positions, strict=True)]
+
+    def coordinates(self, positions: list[Array], V: Array) -> list[Array]:
+        return [coordinates(b, at, V) for b, at in zip(self.blocks, positions, strict=True)]
+
     def extend(self, labels: list[Array], positions: list[Array], settings: Settings, centers: Centers) -> list[Array]:
         found = []
         for k, (b, own, at) in enumerate(zip(self.blocks, labels, positions, strict=True)):
@@ -182,7 +207,7 @@ class LocalRows:
                 found.append(own)
                 continue
             everyone = host(read_out(b.X, settings, centers, k, b.xp, self.each)[0]).copy()
-            everyone[np.flatnonzero(host(b.u) > 0)[at]] = own
+            everyone[counting(b)[at]] = own
             found.append(everyone)
         return self.place(found)
 
@@ -211,11 +236,24 @@ def take(block: Block, at: Array) -> Block:
     """Some rows of a block in NumPy's memory: those at the given places among the rows that count."""
     if len(at) == len(block) and block.xp is np:
         return block
-    rows = np.flatnonzero(host(block.u) > 0)[at]
+    rows = counting(block)[at]
     here = rows if block.xp is np else block.xp.asarray(rows, device=block.sq.device)
     X = block.X[here] if is_sparse(block.X) or isinstance(block.X, Picked) else block.xp.take(block.X, here, axis=0)
     X = X.get() if is_sparse(X) and block.xp is not np else X if is_sparse(X) else host(X)
     return make_block(X, host(block.u)[rows], block.origin)
+
+
+def counting(block: Block) -> Array:
+    """Which rows of a block count."""
+    return np.flatnonzero(host(block.u) > 0)
+
+
+def coordinates(block: Block, at: Array, V: Array) -> Array:
+    """Rows of a block, at the given places among those that count, times V: few are copied at a time."""
+    step = max(PIECE // block.X.shape[1], LEAST_ROWS)
+    some = (take(block, at[i : i + step]) for i in range(0, len(at), step))
+    found = [np.asarray(rows_at(part.X, slice(0, len(part))) @ V) for part in some]
+    return np.concatenate([np.zeros((0, V.shape[1])), *found])
 
 
 def weights_of(blocks: list[Block], vs: list[Array]) -> list[Weight]:

@@ -7,7 +7,7 @@ steps before it left, so that Dask can repeat what a lost worker had.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from concurrent.futures import CancelledError
 from dataclasses import dataclass
 from functools import partial, reduce
@@ -86,6 +86,10 @@ class DaskTasks:
         """One Dask array in the order of the rows."""
         joined = [delayed(_join)(codes, part, len(self.labels)) for codes, part in zip(self.codes, parts, strict=True)]
         return from_parts(joined, self.X.chunks[0], parts.width, parts.dtype)
+
+    def indices(self) -> Any:
+        """The index of each row's task among the labels."""
+        return from_parts(self.codes, self.X.chunks[0], None, np.intp)
 
     def given(self, init: Any, n_clusters: int, binary: bool) -> Parts:
         """Memberships that the user gave as a start, checked, where the rows live."""
@@ -192,6 +196,15 @@ class DaskRows:
             blocks.append(make_block(X, np.concatenate([u for _, u in parts]), origin))
         return blocks
 
+    def where(self, positions: list[Array]) -> list[Array]:
+        firsts = np.cumsum([0, *self.data.X.chunks[0]]).tolist()[:-1]
+        jobs = zip(self.kept, self._by_chunk(positions), firsts, strict=True)
+        return self._picked(delayed(_where)(kept, at, first) for kept, at, first in jobs)
+
+    def coordinates(self, positions: list[Array], V: Array) -> list[Array]:
+        jobs = zip(self.data.chunks, self.kept, self._by_chunk(positions), strict=True)
+        return self._picked(delayed(_coordinates)(X, kept, at, self.origins, V) for X, kept, at in jobs)
+
     def extend(self, labels: list[Array], positions: list[Array], settings: Settings, centers: Centers) -> Parts:
         shared = delayed((settings, centers))
         cuts = self._by_chunk(positions)
@@ -224,6 +237,11 @@ class DaskRows:
 
     def energy(self) -> Array:
         return self._sum(delayed(_energy)(kept) for kept in self.kept)
+
+    def _picked(self, parts: Iterable[Any]) -> list[Array]:
+        """What every chunk has for some of its rows, task by task."""
+        [found] = run(dask.compute, list(parts))
+        return [np.concatenate([chunk[k] for chunk in found]) for k in range(len(self.data.labels))]
 
     def _by_chunk(self, positions: list[Array]) -> list[list[Array]]:
         """Places among all rows of a task that count → places among those of a chunk."""
@@ -541,6 +559,16 @@ def _weights(Ls: list[Array], pace: pacing.Schedule, found: list[list[float]]) -
 def _take(X: Any, kept: Kept, at: list[Array], origins: Array) -> list[tuple[Any, Array]]:
     blocks = [place.take(block, where) for block, where in zip(_blocks(X, kept, origins), at, strict=True)]
     return [(rows_at(block.X, slice(0, len(block))), block.u) for block in blocks]
+
+
+def _where(kept: Kept, at: list[Array], first: int) -> list[Array]:
+    rows = np.arange(first, first + len(kept.codes))
+    places = task_rows(kept.codes, len(at))
+    return [rows[place][np.flatnonzero(u > 0)[own]] for place, u, own in zip(places, kept.us, at, strict=True)]
+
+
+def _coordinates(X: Any, kept: Kept, at: list[Array], origins: Array, V: Array) -> list[Array]:
+    return [place.coordinates(block, own, V) for block, own in zip(_blocks(X, kept, origins), at, strict=True)]
 
 
 def _stacked(parts: list[Any]) -> Any:

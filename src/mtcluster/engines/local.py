@@ -25,7 +25,7 @@ def local_rows(data: TaskData, us: list[Array], settings: Settings, n_clusters: 
     blocks = [
         make_block(X, u, settings.origin(mean), xp) for X, u, mean in zip(data.Xs, us, summary.means, strict=True)
     ]
-    return LocalRows(blocks, n_clusters, each, summary)
+    return LocalRows(blocks, n_clusters, each, summary, data.rows)
 
 
 @contextmanager
