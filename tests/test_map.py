@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from mtcluster import ASI, SPMTC, base
+from mtcluster import ASI, SPMTC, look
 from mtcluster.core.relations import directions
 
 
@@ -43,8 +43,7 @@ def test_indices_name_the_task_of_each_row(blobs):
 
 
 def test_a_map_of_many_rows_is_a_sample_with_some_of_each_task(blobs, monkeypatch):
-    monkeypatch.setattr(base, "MAP_ROWS", 30)
-    monkeypatch.setattr(base, "MAP_TASK_ROWS", 8)
+    monkeypatch.setattr(look, "MAP", look.Sampling(30, 8))
     X, _, tasks = blobs
     whole = SPMTC(4, random_state=0, within_weight=0.5).fit(sparse.csr_matrix(X), tasks=tasks)
     rows = whole.map_rows_

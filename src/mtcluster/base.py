@@ -18,14 +18,14 @@ from ._progress import CallbackSupportMixin, FitProgress, warn_user
 from .core.model import Array, Centers, Settings, host
 from .core.pacing import Schedule
 from .core.readout import read_out
-from .core.relations import directions, relatedness, support
+from .core.relations import relatedness, support
 from .core.rows import Rows
 from .core.updates import one_hot
 from .decisions import Evidence, Vote, decide, locate
 from .engines import is_dask, open_rows
 from .engines.local import row_threads
 from .explanation import describe
-from .look import Sampling, directional, sampled, task_frame
+from .look import directional, shared_map, task_frame
 from .restarts import Run, best_of, kinds_of_starts
 from .tasks import TaskData, library, positions, read_tasks
 
@@ -36,7 +36,6 @@ SMALL_ARRAYS = (
     "tasks_", "within_weight_", "task_offsets_", "task_scales_", "fractions_", "task_centers_", "shared_centers_",
     "subspace_", "cluster_sizes_", "task_relatedness_", "cluster_support_", "map_", "map_rows_",
 )  # fmt: skip
-MAP_ROWS, MAP_TASK_ROWS, MAP_AXES = 20_000, 500, 4  # that a picture of the rows shows, at least of each task, and axes
 NO_COUPLING = 1e-4  # a shared term of a smaller share of the data's energy moves nothing
 
 
@@ -162,7 +161,10 @@ class MultiTaskClusterer(
         self._settings = settings
         self._evidence = replace(evidence, start=" and ".join(dict.fromkeys(kinds)), pace=pace)
         self._store(data, rows, run)
-        self._draw_map(rows, np.random.default_rng(random_state.randint(np.iinfo(np.int32).max)))
+        seed = random_state.randint(np.iinfo(np.int32).max)
+        self.map_rows_, self.map_ = shared_map(
+            rows, settings, self.shared_centers_, self.subspace_, self.cluster_sizes_, np.random.default_rng(seed)
+        )
         progress.end()
         self._warn(run)
         if isinstance(data, TaskData) and data.xp is not np:  # scikit-learn's convention: arrays of the library of X
@@ -280,16 +282,6 @@ class MultiTaskClusterer(
         self.n_iter_ = sum(len(trace) for trace in run.fit.traces)
         self.converged_ = run.fit.converged
         self._n_features_out = self.subspace_.shape[1]
-
-    def _draw_map(self, rows: Rows, rng: np.random.Generator) -> None:
-        """Where some of the rows lie in the shared subspace, in the common frame of the tasks."""
-        positions = sampled(rows, Sampling(sample=MAP_ROWS, task_sample=MAP_TASK_ROWS), rng)
-        Z, W, sizes = self.shared_centers_ @ self.subspace_.T, self.subspace_, self.cluster_sizes_.sum(axis=0)
-        V = directions(Z.astype(np.float64), W.astype(np.float64), sizes, MAP_AXES)
-        found = [self._settings.from_task(Y, k, V) for k, Y in enumerate(rows.coordinates(positions, V))]
-        numbers = np.concatenate(rows.where(positions))
-        order = np.argsort(numbers)
-        self.map_rows_, self.map_ = numbers[order], np.concatenate(found)[order]
 
     def _warn(self, run: Run) -> None:
         """Say what a user should know about a fit that worked."""

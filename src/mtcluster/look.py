@@ -10,6 +10,7 @@ from scipy.sparse.linalg import LinearOperator, svds
 from sklearn.neighbors import kneighbors_graph
 
 from .core.model import Array, Block, Matrix, Picked, Settings, Summary, is_sparse, pieces, rows_at
+from .core.relations import directions
 from .core.rows import LocalRows, Rows
 from .core.solver import first_state
 
@@ -25,6 +26,9 @@ class Sampling:
     sample: int = 5000  # rows, all tasks together
     task_sample: int = 100  # of them from each task, where it has as many
     dimensions: int = 50  # of the features that the rows are seen in
+
+
+MAP, MAP_AXES = Sampling(sample=20_000, task_sample=500), 4  # what a picture shows, and along how many directions
 
 
 @dataclass(frozen=True)
@@ -83,6 +87,18 @@ def sampled(rows: Rows, how: Sampling, rng: np.random.Generator) -> list[Array]:
         some = total > how.sample and size < count
         positions.append(np.sort(rng.choice(count, size=size, replace=False)) if some else np.arange(count))
     return positions
+
+
+def shared_map(
+    rows: Rows, settings: Settings, M: Array, W: Array, sizes: Array, rng: np.random.Generator
+) -> tuple[Array, Array]:
+    """Which rows a picture shows, and where they lie in the shared subspace, in the common frame of the tasks."""
+    positions = sampled(rows, MAP, rng)
+    V = directions((M @ W.T).astype(np.float64), W.astype(np.float64), sizes.sum(axis=0), MAP_AXES)
+    found = [settings.from_task(Y, k, V) for k, Y in enumerate(rows.coordinates(positions, V))]
+    numbers = np.concatenate(rows.where(positions))
+    order = np.argsort(numbers)
+    return numbers[order], np.concatenate(found)[order]
 
 
 def from_sample(

@@ -12,7 +12,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
-from mtcluster import ASI, LSSMTC, SPMTC, base
+from mtcluster import ASI, LSSMTC, SPMTC, look
 from mtcluster.datasets import make_multitask_blobs
 
 da = pytest.importorskip("dask.array", reason="Dask is not installed: pip install 'mtcluster[dask]'")
@@ -198,8 +198,7 @@ def test_only_small_arrays_come_back(rows, monkeypatch):
         return out
 
     monkeypatch.setattr(engine, "run", watched)
-    monkeypatch.setattr(base, "MAP_ROWS", 100)  # the map is as large as it may be, however many rows there are
-    monkeypatch.setattr(base, "MAP_TASK_ROWS", 10)
+    monkeypatch.setattr(look, "MAP", look.Sampling(100, 10))  # it is as large as it may be, however many rows there are
     start = np.random.default_rng(1).random((9000, 4))
     SPMTC(4, within_weight=0.5, init=start, max_iter=2).fit(da.from_array(X, chunks=(1500, -1)), tasks=tasks)
     histograms = 8 * 2 * 3 * 2**11  # of two quantiles of three tasks
