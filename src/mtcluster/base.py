@@ -9,12 +9,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, _fit_context
+from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import ClassifierTags, check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from ._progress import CallbackSupportMixin, FitProgress, warn_user
+from .conversion import to_kmeans
 from .core.model import Array, Centers, Settings, host
 from .core.pacing import Schedule
 from .core.readout import read_out
@@ -307,6 +309,27 @@ class MultiTaskClusterer(
         for name in SMALL_ARRAYS:
             setattr(here, name, host(getattr(self, name)))
         print("\n".join(describe(here)))
+
+    def to_kmeans(self, task: Any = None) -> KMeans:
+        """A fitted `KMeans` that labels the rows of one task as this model does, for use elsewhere.
+
+        It is exact with one cluster a row, unless there are about as many clusters as features or more and tasks share
+        only in part; a warning says so. Labels are what is exact: its centres are those of the model but for one shift
+        that they have in common, and so distances to them are not the model's losses.
+
+        Parameters
+        ----------
+        task : label of a task, optional
+            Whose rows it shall label. None: as `predict` does without `tasks`, by the shared centres, which know no
+            task; after a fit of one task, by that one.
+
+        Returns
+        -------
+        kmeans : KMeans
+            Fitted, in the floating type of this model; its cluster j is cluster j here.
+        """
+        check_is_fitted(self)
+        return to_kmeans(self, task)
 
     def _centers(self) -> Centers:
         """The fitted centres as the core takes them."""
