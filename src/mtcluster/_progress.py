@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from .core.pacing import Schedule
@@ -14,6 +16,23 @@ except ImportError:  # scikit-learn before 1.9
 
     class CallbackSupportMixin:  # type: ignore[no-redef]
         """Stands in where scikit-learn has no callbacks."""
+
+
+@contextmanager
+def watched(estimator: Any, listener: Callable[..., None]) -> Iterator[None]:
+    """Let a listener hear of the steps of a fit: listener(step, **details); starts may call it from several threads."""
+    estimator._listener = listener
+    try:
+        yield
+    finally:
+        del estimator._listener
+
+
+def tell(estimator: Any, step: str, **details: Any) -> None:
+    """Tell the listener, if there is one, of a step."""
+    listener = getattr(estimator, "_listener", None)
+    if listener is not None:
+        listener(step, **details)
 
 
 class FitProgress:
@@ -32,6 +51,7 @@ class FitProgress:
         if hasattr(estimator, "_skl_callbacks"):
             self.context = estimator._init_callback_context(max_subtasks=len(kinds), sequential_subtasks=False)
             self.context.call_on_fit_task_begin(estimator=estimator, **arguments)
+        tell(estimator, "fit", n_stages=self.n_stages * len(kinds))
 
     def start(self, index: int) -> StartProgress:
         """The progress of one start; starts may run in parallel."""
@@ -82,6 +102,7 @@ class StartProgress:
             return
         if self.stage is not None:
             self.stage.call_on_fit_task_end(estimator=self.fit.estimator)
+        tell(self.fit.estimator, "stage", fraction=self.fraction, objective=self.last[1])
         if self.fit.estimator.verbose:
             stage = "warm-up" if self.fraction == 0 else f"fraction {self.fraction:.2f}"
             name, kinds = type(self.fit.estimator).__name__, self.fit.kinds

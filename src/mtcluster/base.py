@@ -15,7 +15,7 @@ from sklearn.utils import ClassifierTags, check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from ._progress import CallbackSupportMixin, FitProgress, warn_user
+from ._progress import CallbackSupportMixin, FitProgress, tell, warn_user
 from .conversion import to_kmeans
 from .core.model import Array, Centers, Settings, host
 from .core.pacing import Schedule
@@ -144,6 +144,7 @@ class MultiTaskClusterer(
     def _fit_rows(self, data: Any, rows: Rows, settings: Settings, arguments: dict[str, Any]) -> None:
         """Decide, start, solve and store, wherever the rows live."""
         random_state = check_random_state(self.random_state)
+        tell(self, "decide")
         settings, voted, evidence = self._decide(rows, settings, random_state)
         given, kinds = self._starts(data, settings, voted)
         pace = self._schedule(voted=kinds == ["vote"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import zipfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -30,7 +31,7 @@ class TaskSet:
     X : array or sparse matrix of shape (n, d)
         All rows.
     y : array of shape (n,)
-        Known classes, for scoring alone; −1 for outliers.
+        Known classes, for scoring alone; −1 for outliers, and where they are not known.
     tasks : array of shape (n,)
         The task of each row.
     name : str
@@ -183,8 +184,8 @@ def load_digits_tasks(slant: float = 0.15) -> TaskSet:
 def load_task_set(name_or_path: str | os.PathLike[str], data_home: str | os.PathLike[str] | None = None) -> TaskSet:
     """Read a task set from an `.npz` file.
 
-    Its arrays are `taskK_y` and either `taskK_X` (dense) or the CSR parts `taskK_data`, `taskK_indices`,
-    `taskK_indptr`, `taskK_shape`, for K = 1, 2, …; optionally `task_names`, `class_names`, `vocabulary`. Nothing is
+    Its arrays are either `taskK_X` (dense) or the CSR parts `taskK_data`, `taskK_indices`, `taskK_indptr`,
+    `taskK_shape`, for K = 1, 2, …; optionally `taskK_y`, `task_names`, `class_names`, `vocabulary`. Nothing is
     unpickled.
 
     Parameters
@@ -220,14 +221,14 @@ def load_task_set(name_or_path: str | os.PathLike[str], data_home: str | os.Path
 
 
 def _assemble(arrays: dict[str, Array], path: Path) -> TaskSet:
-    m = sum(1 for key in arrays if key.startswith("task") and key.endswith("_y"))
-    if m == 0 or any(f"task{k}_y" not in arrays for k in range(1, m + 1)):
+    m = len({key.split("_")[0] for key in arrays if re.fullmatch(r"task\d+_(X|data|y)", key)})
+    if m == 0:
         raise ValueError(
-            f"{path} is not a task set: it needs arrays task1_y, task2_y, …; "
+            f"{path} is not a task set: it needs arrays task1_X, task2_X, … or the parts of sparse ones; "
             f"its arrays are {', '.join(sorted(arrays)) or 'none'}."
         )
     Xs = [_matrix(arrays, k, path) for k in range(1, m + 1)]
-    ys = [arrays[f"task{k}_y"] for k in range(1, m + 1)]
+    ys = [arrays.get(f"task{k}_y", np.full(X.shape[0], -1)) for k, X in enumerate(Xs, start=1)]
     for k, (X, y) in enumerate(zip(Xs, ys, strict=True), start=1):
         if y.shape != (X.shape[0],) or X.shape[1] != Xs[0].shape[1]:
             raise ValueError(

@@ -1,0 +1,312 @@
+"""Columns → numbers: what is done to a table before it is clustered, in fit and in predict alike.
+
+Numbers are standardised, categories become columns of 0 and 1, texts become TF-IDF; missing values are refused or
+filled. Matrices are taken as they are, or as counts of words.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.feature_extraction.text import TfidfTransformer, TfidfVectorizer
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+from .core.model import Array
+from .io import Collection, InputError
+
+MOST_CATEGORIES = 50  # values of a column that becomes columns of 0 and 1
+MOST_WORDS = 20_000
+STRAY = 0.5  # share of numbers from which on the rest of a column is a slip, not a category
+FILLED = "(missing)"  # the category of a missing value, where those are filled
+
+
+class Preparation:
+    """What was done to the columns, to be done again.
+
+    Parameters
+    ----------
+    scale : {"auto", "standard", "none"}
+        Whether numbers are standardised; "auto": those of tables are, matrices are not.
+    impute : {None, "median"}
+        What happens to missing values: they are refused, or filled with the median of their column; a missing category
+        becomes one of its own, a missing text an empty one.
+    text : tuple of str
+        Columns that hold texts.
+    tfidf : bool
+        Whether a matrix holds counts of words, to be weighted by TF-IDF.
+    stop_words : {"english", None}
+        Words that are left out of texts.
+    """
+
+    def __init__(
+        self,
+        *,
+        scale: str = "auto",
+        impute: str | None = None,
+        text: tuple[str, ...] = (),
+        tfidf: bool = False,
+        stop_words: str | None = "english",
+    ) -> None:
+        self.scale, self.impute, self.text, self.tfidf, self.stop_words = scale, impute, list(text), tfidf, stop_words
+        self.numeric: list[str] = []
+        self.categories: list[str] = []
+        self.filled: list[tuple[str, int]] = []
+
+    def fit_transform(self, rows: Collection) -> Any:
+        """Look at the columns, and make numbers of them."""
+        self.columns = list(rows.names)
+        self.is_table = rows.is_table
+        if not rows.is_table:
+            return self._fit_matrix(rows)
+        if self.tfidf:
+            raise InputError(
+                "--tfidf is for matrices of counts (.npz, .mtx, .h5ad): name the columns of a table by --text."
+            )
+        self._find_kinds(rows)
+        self._look_for_gaps(rows)
+        self.medians = [float(np.nanmedian(_numbers(rows.values[name], name, rows))) for name in self.numeric]
+        blocks = []
+        self.scaler = None
+        if self.numeric:
+            X = self._numeric(rows)
+            self.scaler = StandardScaler(copy=False).fit(X) if self.scale != "none" else None
+            blocks.append(X if self.scaler is None else self.scaler.transform(X))
+        self.encoder = None
+        if self.categories:
+            self.encoder = OneHotEncoder(drop="if_binary", handle_unknown="ignore", sparse_output=False)
+            blocks.append(self.encoder.fit_transform(self._categories(rows)))
+        self.vectorizers = [self._vectorizer(len(rows)) for _ in self.text]
+        for name, vectorizer in zip(self.text, self.vectorizers, strict=True):
+            blocks.append(_fit_words(vectorizer, self._texts(rows, name), name, rows))
+        self.names = self._names()
+        return _stacked(blocks)
+
+    def transform(self, rows: Collection) -> Any:
+        """Make numbers of the same columns of other rows."""
+        if rows.is_table != self.is_table:
+            wanted = "a table" if self.is_table else "a matrix (.npz, .mtx or .h5ad)"
+            raise InputError(f"{rows.files[0]}: the model was fitted on {wanted}, so such a file is needed.")
+        if not self.is_table:
+            if list(rows.names) != self.columns:
+                raise InputError(
+                    f"{rows.files[0]} has {len(rows.names)} features where the model has {len(self.columns)}, or "
+                    "others: the same in the same order are needed."
+                )
+            return self._transform_matrix(rows.values)
+        self._look_for_gaps(rows)
+        blocks = []
+        if self.numeric:
+            X = self._numeric(rows)
+            blocks.append(X if self.scaler is None else self.scaler.transform(X))
+        if self.encoder is not None:
+            blocks.append(self.encoder.transform(self._categories(rows)))
+        for name, vectorizer in zip(self.text, self.vectorizers, strict=True):
+            blocks.append(vectorizer.transform(self._texts(rows, name)))
+        return _stacked(blocks)
+
+    def original(self, centers: Array) -> Array:
+        """Centres (…, d) in the units of the columns."""
+        if self.scaler is None:
+            return centers
+        found = np.array(centers, dtype=np.float64)
+        k = len(self.scaler.mean_)
+        found[..., :k] = found[..., :k] * self.scaler.scale_ + self.scaler.mean_
+        return found
+
+    def lines(self) -> list[str]:
+        """What was done, in words."""
+        said = []
+        if not self.is_table:
+            said.append(f"{len(self.names)} features of a matrix" + (", weighted by TF-IDF." if self.tfidf else "."))
+        elif self.numeric:
+            scaled = (
+                "each brought to mean 0 and standard deviation 1" if self.scaler is not None else "used as they are"
+            )
+            said.append(f"{_columns(self.numeric, 'column')} of numbers, {scaled}.")
+        if not self.is_table and self.scaler is not None:
+            said.append("Each feature was brought to mean 0 and standard deviation 1.")
+        if self.is_table and self.categories:
+            said.append(f"{_columns(self.categories, 'column')} of categories, as 0 and 1.")
+        if self.is_table:
+            for name, vectorizer in zip(self.text, self.vectorizers, strict=True):
+                left_out = " (English stop words left out)" if self.stop_words == "english" else ""
+                said.append(f"Texts of {name!r} as TF-IDF of {len(vectorizer.vocabulary_)} words{left_out}.")
+            if self.filled:
+                gaps = ", ".join(f"{name} ({count})" for name, count in self.filled[:8])
+                said.append(f"Missing values were filled with the median of their column: {gaps}.")
+        return said
+
+    def _fit_matrix(self, rows: Collection) -> Any:
+        self.names = list(rows.names)
+        self.weighting = None
+        X = rows.values
+        bad = np.count_nonzero(~np.isfinite(X.data if sparse.issparse(X) else X))
+        if bad:
+            raise InputError(
+                f"{rows.files[0]} holds {bad} value(s) that are no numbers (NaN or infinity): fill them in."
+            )
+        if self.tfidf:
+            if (X.data if sparse.issparse(X) else X).min(initial=0) < 0:
+                raise InputError("--tfidf is for counts: the matrix holds negative numbers.")
+            self.weighting = TfidfTransformer(sublinear_tf=True).fit(X)
+        self.scaler = None
+        if self.scale == "standard":
+            if sparse.issparse(X):
+                raise InputError(
+                    "--scale standard would fill a sparse matrix: take --scale none, or --tfidf for counts."
+                )
+            self.scaler = StandardScaler().fit(X)
+        return self._transform_matrix(X)
+
+    def _transform_matrix(self, X: Any) -> Any:
+        X = X if self.weighting is None else self.weighting.transform(X)
+        return X if self.scaler is None else self.scaler.transform(X)
+
+    def _find_kinds(self, rows: Collection) -> None:
+        """Which columns are numbers and which are categories; what is neither is refused."""
+        for name in self.columns:
+            if name in self.text:
+                continue
+            column = rows.values[name]
+            kind = _kind(column)
+            if kind == "date":
+                raise InputError(
+                    f"{rows.files[0]}: column {name!r} holds dates: make numbers of them, or leave it out with "
+                    "--features."
+                )
+            if kind == "number":
+                self.numeric.append(name)
+                continue
+            _refuse_slips(column, name, rows)
+            different = column.nunique()
+            if different > MOST_CATEGORIES:
+                raise InputError(
+                    f"{rows.files[0]}: column {name!r} holds {different} different texts: say --text {name} to use "
+                    f"their words, --id {name} if they name the rows, or leave it out with --features."
+                )
+            self.categories.append(name)
+
+    def _look_for_gaps(self, rows: Collection) -> None:
+        """Refuse missing values with their columns and counts, unless they are filled."""
+        counts = rows.values[self.columns].isna().sum()
+        gaps = [(name, int(counts[name])) for name in self.columns if counts[name]]
+        if gaps and self.impute is None:
+            shown = ", ".join(f"{name} ({count})" for name, count in gaps[:8])
+            more = f" and {len(gaps) - 8} more" if len(gaps) > 8 else ""
+            raise InputError(
+                f"{rows.files[0]}: values are missing in {len(gaps)} column(s): {shown}{more}. Add --impute median to "
+                "fill them, or leave these columns out with --features."
+            )
+        empty = [name for name, count in gaps if count == len(rows) and name not in self.text]
+        if empty:
+            raise InputError(f"{rows.files[0]}: column {empty[0]!r} has no value at all: leave it out with --features.")
+        self.filled = gaps
+
+    def _numeric(self, rows: Collection) -> Array:
+        X = np.empty((len(rows), len(self.numeric)))
+        for j, (name, median) in enumerate(zip(self.numeric, self.medians, strict=True)):
+            values = _numbers(rows.values[name], name, rows)
+            X[:, j] = np.where(np.isnan(values), median, values)
+        return X
+
+    def _categories(self, rows: Collection) -> Array:
+        return (
+            rows.values[self.categories]
+            .astype(object)
+            .where(rows.values[self.categories].notna(), FILLED)
+            .astype(str)
+            .to_numpy()
+        )
+
+    def _texts(self, rows: Collection, name: str) -> list[str]:
+        column = rows.values[name]
+        return [str(text) for text in column.astype(object).where(column.notna(), "")]
+
+    def _vectorizer(self, n: int) -> TfidfVectorizer:
+        return TfidfVectorizer(
+            stop_words=self.stop_words, sublinear_tf=True, strip_accents="unicode", min_df=2 if n >= 20 else 1,
+            max_features=MOST_WORDS,
+        )  # fmt: skip
+
+    def _names(self) -> list[str]:
+        """A name for every number of a row."""
+        names = list(self.numeric)
+        if self.encoder is not None:
+            for name, values, dropped in zip(
+                self.categories, self.encoder.categories_, _dropped(self.encoder, len(self.categories)), strict=True
+            ):
+                names += [f"{name} = {value}" for i, value in enumerate(values) if i != dropped]
+        alone = len(self.text) == 1
+        for name, vectorizer in zip(self.text, self.vectorizers, strict=True):
+            names += [word if alone else f"{name}: {word}" for word in vectorizer.get_feature_names_out()]
+        return names
+
+
+def _dropped(encoder: OneHotEncoder, n: int) -> list[int | None]:
+    return [None] * n if encoder.drop_idx_ is None else list(encoder.drop_idx_)
+
+
+def _kind(column: Any) -> str:
+    dtype = str(column.dtype).lower()
+    if dtype.startswith(("datetime", "timedelta", "period", "date", "time", "duration")):
+        return "date"
+    if dtype.startswith(("int", "uint", "float", "double", "decimal")):
+        return "number"
+    return "category"
+
+
+def _numbers(column: Any, name: str, rows: Collection) -> Array:
+    try:
+        values = column.to_numpy(dtype=np.float64, na_value=np.nan)
+    except (TypeError, ValueError):
+        _refuse_slips(column, name, rows, least=0.0)
+        raise InputError(f"{rows.files[0]}: column {name!r} should hold numbers, as it did in fit.") from None
+    if np.isinf(values).any():
+        row = int(np.flatnonzero(np.isinf(values))[0]) + 1
+        raise InputError(f"{rows.files[0]}: column {name!r} holds infinity in row {row}: mend it, or drop the row.")
+    return values
+
+
+def _refuse_slips(column: Any, name: str, rows: Collection, least: float = STRAY) -> None:
+    """Refuse a column of numbers in which some values are none."""
+    import pandas as pd
+
+    if str(column.dtype) in ("bool", "boolean", "category"):
+        return
+    given = column.notna().to_numpy()
+    parsed = pd.to_numeric(column.astype(object), errors="coerce").notna().to_numpy()
+    odd = np.flatnonzero(given & ~parsed)
+    if len(odd) and parsed.any() and parsed.sum() > least * given.sum():
+        shown = str(column.iloc[odd[0]])[:40]
+        comma = " (write decimals with a point)" if shown.replace(",", "").replace("-", "").isdigit() else ""
+        raise InputError(
+            f"{rows.files[0]}: column {name!r} holds numbers but for {len(odd)} value(s), the first of them {shown!r} "
+            f"in row {odd[0] + 1}: mend them{comma}, or leave the column out with --features."
+        )
+    if least == 0 and len(odd):
+        shown = str(column.iloc[odd[0]])[:40]
+        raise InputError(
+            f"{rows.files[0]}: column {name!r} should hold numbers, as it did in fit; row {odd[0] + 1} holds {shown!r}."
+        )
+
+
+def _fit_words(vectorizer: TfidfVectorizer, texts: list[str], name: str, rows: Collection) -> Any:
+    try:
+        return vectorizer.fit_transform(texts)
+    except ValueError as error:
+        raise InputError(
+            f"{rows.files[0]}: the texts of column {name!r} hold no word that occurs in two rows: are they texts?"
+        ) from error
+
+
+def _stacked(blocks: list[Any]) -> Any:
+    if any(sparse.issparse(block) for block in blocks):
+        return sparse.hstack(blocks, format="csr") if len(blocks) > 1 else sparse.csr_matrix(blocks[0])
+    return np.concatenate(blocks, axis=1) if len(blocks) > 1 else blocks[0]
+
+
+def _columns(names: list[str], word: str) -> str:
+    shown = ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
+    return f"{len(names)} {word}{'s' if len(names) != 1 else ''} ({shown})"
