@@ -1,0 +1,30 @@
+"""
+How many clusters are there?
+============================
+
+`select_n_clusters` splits every task into halves, clusters each half, and asks whether the halves agree. The largest
+number of clusters that is about as stable as the best is suggested.
+"""
+
+import matplotlib.pyplot as plt
+
+from mtcluster.datasets import make_multitask_blobs
+from mtcluster.selection import select_n_clusters
+
+X, y, tasks = make_multitask_blobs(n_samples=150, n_tasks=3, n_clusters=5, random_state=3)
+clear = select_n_clusters(X, tasks=tasks, n_clusters=range(2, 9), random_state=0)
+print(clear)
+
+# %%
+# The same with clusters that overlap so much that halves of the data do not lead to the same ones. The answer is then
+# that there is no clear structure, which is an answer too.
+X, y, tasks = make_multitask_blobs(n_samples=150, n_tasks=3, n_clusters=5, separation=1.5, random_state=3)
+blurred = select_n_clusters(X, tasks=tasks, n_clusters=range(2, 9), random_state=0)
+print(blurred)
+
+# %%
+fig, axes = plt.subplots(1, 2, figsize=(8.5, 3.4), layout="constrained", sharey=True)
+for ax, found, title in zip(axes, (clear, blurred), ("well apart", "overlapping"), strict=True):
+    found.plot(ax)
+    ax.set_title(f"five clusters, {title}")
+plt.show()
