@@ -1,0 +1,125 @@
+"""What to try next: plain rules over what a report found, one function each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from ..explanation import ALIKE
+from .words import count, listed, percent, quoted
+
+FAR = 10.0  # times the usual loss from which on an example is far out
+MANY = 0.01  # share of examples far out that is more than a few odd ones
+HUGE = 0.8  # share of one cluster from which on the others are details
+RULING = 0.8  # share of the spread between clusters from which on one feature decides alone
+
+Advice = dict[str, str]  # what was found, and what to try
+
+
+def advise(summary: dict[str, Any]) -> list[Advice]:
+    """All advice that the rules have for a summary; where nothing stands out, that."""
+    rules = (shaky, too_many_clusters, huge_cluster, left_alone, unrelated, missing, outliers, ruling_feature)
+    found = [advice for rule in rules for advice in rule(summary)]
+    return found or [{"found": "Nothing stands out.", "try": "Read the clusters above, and name them by what makes them."}]
+
+
+def shaky(summary: dict[str, Any]) -> Iterator[Advice]:
+    """Many examples change their cluster from fit to fit, or those of single clusters do."""
+    sure = summary["certainty"]
+    weak = [str(item["cluster"]) for item in sure["clusters"] if item["word"] == "shaky"]
+    if sure["word"] == "shaky":
+        yield {
+            "found": f"The clusters are shaky: {percent(sure['agreement'])} agreement.",
+            "try": "Another number of clusters may fit better. select_n_clusters tries several, and so does "
+            "--clusters auto on the command line.",
+        }
+    elif weak:
+        yield {
+            "found": f"Cluster {listed(weak)} {'is' if len(weak) == 1 else 'are'} shaky, the rest is not.",
+            "try": "Trust the others more. Try one cluster fewer, and see whether the shaky ones become one.",
+        }
+
+
+def too_many_clusters(summary: dict[str, Any]) -> Iterator[Advice]:
+    """Clusters without rows."""
+    empty = summary["sizes"]["empty"]
+    if empty:
+        yield {
+            "found": f"{count(len(empty), 'cluster')} {'has' if len(empty) == 1 else 'have'} no examples.",
+            "try": f"Ask for fewer clusters: {summary['n_clusters'] - len(empty)}, say.",
+        }
+
+
+def huge_cluster(summary: dict[str, Any]) -> Iterator[Advice]:
+    """Nearly everything in one cluster."""
+    for cluster in summary["features"]["clusters"]:
+        if cluster["share"] > HUGE and summary["n_clusters"] > 1:
+            yield {
+                "found": f"Cluster {cluster['cluster']} holds {percent(cluster['share'])} of all examples.",
+                "try": "Look whether a few odd examples make the other clusters, and whether the features are on "
+                "comparable scales; more clusters may divide it.",
+            }
+
+
+def left_alone(summary: dict[str, Any]) -> Iterator[Advice]:
+    """Tasks that share nothing with the others, unless that was asked of all."""
+    alone = summary["sizes"]["alone"]
+    if 0 < len(alone) < summary["n_tasks"]:
+        yield {
+            "found": f"Task {listed(_names(summary, alone))} has little in common with the others and was left alone.",
+            "try": "Look whether its features mean the same: the same order, units and coding. If they do, it holds "
+            "other groups than the rest.",
+        }
+
+
+def unrelated(summary: dict[str, Any]) -> Iterator[Advice]:
+    """No two of the tasks that share are alike."""
+    together = [k for k in range(summary["n_tasks"]) if k not in summary["sizes"]["alone"]]
+    matrix = summary["relatedness"]["matrix"]
+    pairs = [matrix[i][j] for i in together for j in together if i < j]
+    if pairs and max(pairs) < ALIKE:
+        yield {
+            "found": f"The tasks are not much alike: their relatedness is {max(pairs):.2f} of 1 at most.",
+            "try": "Cluster them apart (PerTask, or within_weight=1) and compare; sharing may not help here.",
+        }
+
+
+def missing(summary: dict[str, Any]) -> Iterator[Advice]:
+    """Clusters that some tasks lack."""
+    by_task: dict[int, list[str]] = {}
+    for item in summary["sizes"]["missing"]:
+        by_task.setdefault(item["task"], []).append(str(item["cluster"]))
+    if not by_task:
+        return
+    told = [f"cluster {listed(clusters)} in {_names(summary, [k])[0]}" for k, clusters in by_task.items()]
+    yield {
+        "found": f"Missing, or hardly there: {'; '.join(told[:4])}{'; and more' if len(told) > 4 else ''}.",
+        "try": "Examples that carry such a number there may be stragglers of another group: look at a few of them before "
+        "comparing tasks.",
+    }
+
+
+def outliers(summary: dict[str, Any]) -> Iterator[Advice]:
+    """More than a few examples far out."""
+    share = summary["examples"]["far_share"]
+    if share > MANY:
+        yield {
+            "found": f"{percent(share)} of the examples fit at least {FAR:g} times worse than usual in their task.",
+            "try": "Look at the table of outlying examples: errors in the data, other units, or a group of their own? "
+            "Repair or leave out what is wrong, and fit again.",
+        }
+
+
+def ruling_feature(summary: dict[str, Any]) -> Iterator[Advice]:
+    """One feature that decides nearly alone."""
+    leading = summary["features"]["leading"]
+    if summary["n_features"] > 2 and leading["share"] > RULING:
+        yield {
+            "found": f"Feature {quoted(leading['name'])} makes {percent(leading['share'])} of the difference between clusters.",
+            "try": "If it only has larger numbers than the others, bring all features to one scale (StandardScaler or "
+            "MinMaxScaler) and fit again.",
+        }
+
+
+def _names(summary: dict[str, Any], tasks: list[int]) -> list[str]:
+    return [quoted(summary["tasks"][k]["name"]) for k in tasks]
