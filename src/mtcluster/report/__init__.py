@@ -66,7 +66,8 @@ class Report:
     def _repr_html_(self) -> str:
         return (
             f'<iframe srcdoc="{escape(self.html, quote=True)}" title="{escape(self.summary["title"], quote=True)}" '
-            f'sandbox="allow-scripts allow-modals" style="width:100%;height:{NOTEBOOK_HEIGHT}px;border:1px solid #8888"></iframe>'
+            'sandbox="allow-scripts allow-modals" '
+            f'style="width:100%;height:{NOTEBOOK_HEIGHT}px;border:1px solid #8888"></iframe>'
         )
 
 

@@ -13,6 +13,8 @@ MANY = 0.01  # share of examples far out that is more than a few odd ones
 HUGE = 0.8  # share of one cluster from which on the others are details
 RULING = 0.8  # share of the spread between clusters from which on one feature decides alone
 
+TOLD = 4  # tasks that one piece of advice names
+
 Advice = dict[str, str]  # what was found, and what to try
 
 
@@ -20,7 +22,9 @@ def advise(summary: dict[str, Any]) -> list[Advice]:
     """All advice that the rules have for a summary; where nothing stands out, that."""
     rules = (shaky, too_many_clusters, huge_cluster, left_alone, unrelated, missing, outliers, ruling_feature)
     found = [advice for rule in rules for advice in rule(summary)]
-    return found or [{"found": "Nothing stands out.", "try": "Read the clusters above, and name them by what makes them."}]
+    return found or [
+        {"found": "Nothing stands out.", "try": "Read the clusters above, and name them by what makes them."}
+    ]
 
 
 def shaky(summary: dict[str, Any]) -> Iterator[Advice]:
@@ -86,17 +90,18 @@ def unrelated(summary: dict[str, Any]) -> Iterator[Advice]:
 
 def missing(summary: dict[str, Any]) -> Iterator[Advice]:
     """Clusters that some tasks lack."""
-    by_task: dict[int, list[str]] = {}
-    for item in summary["sizes"]["missing"]:
-        by_task.setdefault(item["task"], []).append(str(item["cluster"]))
-    if not by_task:
-        return
-    told = [f"cluster {listed(clusters)} in {_names(summary, [k])[0]}" for k, clusters in by_task.items()]
-    yield {
-        "found": f"Missing, or hardly there: {'; '.join(told[:4])}{'; and more' if len(told) > 4 else ''}.",
-        "try": "Examples that carry such a number there may be stragglers of another group: look at a few of them before "
-        "comparing tasks.",
-    }
+    for few, what, then in (
+        (True, "Hardly there", "The few examples with such a number there may be stragglers: look at some of them."),
+        (False, "Another group under the same number", "Look at its examples before you compare tasks by it."),
+    ):
+        by_task: dict[int, list[str]] = {}
+        for item in summary["sizes"]["missing"]:
+            if item["few"] == few:
+                by_task.setdefault(item["task"], []).append(str(item["cluster"]))
+        told = [f"cluster {listed(clusters)} in {_names(summary, [k])[0]}" for k, clusters in by_task.items()]
+        if told:
+            more = f"; and {count(len(told) - TOLD, 'task')} more" if len(told) > TOLD else ""
+            yield {"found": f"{what}: {'; '.join(told[:TOLD])}{more}.", "try": then}
 
 
 def outliers(summary: dict[str, Any]) -> Iterator[Advice]:
@@ -115,7 +120,7 @@ def ruling_feature(summary: dict[str, Any]) -> Iterator[Advice]:
     leading = summary["features"]["leading"]
     if summary["n_features"] > 2 and leading["share"] > RULING:
         yield {
-            "found": f"Feature {quoted(leading['name'])} makes {percent(leading['share'])} of the difference between clusters.",
+            "found": f"{percent(leading['share'])} of what tells clusters apart is feature {quoted(leading['name'])}.",
             "try": "If it only has larger numbers than the others, bring all features to one scale (StandardScaler or "
             "MinMaxScaler) and fit again.",
         }

@@ -8,11 +8,13 @@ import numpy as np
 
 from ..core.model import Array
 from ..explanation import PRESENT
-from .words import count, listed, number, percent, plain, quoted, rounded, whole
+from .words import listed, number, percent, plain, quoted, rounded, whole
 
 SHARED_FEATURES, TASK_FEATURES = 6, 4  # above the rest that are shown, and as many below
 NAMED = 3  # features that stand for a cluster in a line
+ROUNDING = 1e-6  # of that again: 0 but for rounding
 FAINT = 0.02  # a difference of a smaller share of the cluster's largest one says nothing
+LINES = 8  # about missing clusters
 PAIRS = 400  # of a task and a cluster that are shown: what differs in all of them is no longer read
 
 
@@ -46,7 +48,7 @@ def contrasts(centers: Array, sizes: Array) -> tuple[Array, Array]:
 
 
 def shared_centers(model: Any) -> tuple[Array, Array]:
-    """Shared centres (c, d) as they lie in the middle of the tasks that share, and the sizes (c,) of the clusters there."""
+    """Shared centres (c, d) as they lie in the middle of the tasks that share, and sizes (c,) of the clusters there."""
     together = sharing(model) if sharing(model).any() else np.ones(len(model.tasks_), dtype=bool)
     sizes = model.cluster_sizes_[together].astype(np.float64)
     share = sizes.sum(axis=1) / max(sizes.sum(), np.finfo(np.float64).tiny)
@@ -59,6 +61,7 @@ def standing_out(difference: Array, here: Array, names: list[str], most: int) ->
     least = FAINT * np.abs(difference).max(initial=0.0)
     if not np.isfinite(least) or least == 0:
         return []
+    here, rest = (np.where(np.abs(values) < ROUNDING * least, 0.0, values) for values in (here, here - difference))
     order = np.argsort(-difference, kind="stable")
     above = [i for i in order[:most] if difference[i] > least]
     below = [i for i in order[::-1][:most] if -difference[i] > least]
@@ -68,7 +71,7 @@ def standing_out(difference: Array, here: Array, names: list[str], most: int) ->
             [*above, *below],
             rounded(difference[[*above, *below]]),
             rounded(here[[*above, *below]]),
-            rounded((here - difference)[[*above, *below]]),
+            rounded(rest[[*above, *below]]),
             strict=True,
         )
     ]
@@ -87,15 +90,16 @@ def sizes(model: Any, names: list[str]) -> dict[str, Any]:
     table, together, support = counts(model), sharing(model), model.cluster_support_
     m, c = table.shape
     used, several = table.sum(axis=0) > 0, m > 1
+    shares = table / np.maximum(table.sum(axis=1, keepdims=True), 1)
     missing = [
-        {"cluster": int(j), "task": int(k), "support": float(support[j, k])}
+        {"cluster": int(j), "task": int(k), "support": float(support[j, k]), "few": _few(shares[:, j], k, together)}
         for j, k in zip(*np.nonzero((support < PRESENT) & together & used[:, None]), strict=True)
         if several
     ]
     lacking = {item["cluster"] for item in missing}
     found = {
         "rows": table.tolist(),
-        "shares": [rounded(row / max(row.sum(), 1)) for row in table],
+        "shares": rounded(shares),
         "support": rounded(support),
         "everywhere": [j for j in range(c) if used[j] and j not in lacking],
         "missing": missing,
@@ -103,6 +107,12 @@ def sizes(model: Any, names: list[str]) -> dict[str, Any]:
         "alone": np.flatnonzero(~together).tolist(),
     }
     return plain({**found, "sentences": _size_sentences(found, names, c)})
+
+
+def _few(shares: Array, k: int, together: Array) -> bool:
+    """Whether a cluster lacks support in a task because few rows are in it, and not because these lie elsewhere."""
+    others = together & (np.arange(len(shares)) != k)
+    return bool(shares[k] < PRESENT * np.median(shares[others])) if others.any() else True
 
 
 def _size_sentences(found: dict[str, Any], names: list[str], c: int) -> list[str]:
@@ -114,20 +124,35 @@ def _size_sentences(found: dict[str, Any], names: list[str], c: int) -> list[str
         where = "every task" if not alone else "every task that shares"
         if len(everywhere) + len(found["empty"]) == c:
             lines.append(f"Every cluster is present in {where}.")
+        elif everywhere:
+            lines.append(f"Present in {where}: cluster {listed([str(j) for j in everywhere])}.")
         else:
-            told = f"{count(len(everywhere), 'cluster')} of {c} {'is' if len(everywhere) == 1 else 'are'}"
-            lines.append(f"{told} present in {where}{': ' + listed([str(j) for j in everywhere]) if everywhere else ''}.")
-    for j in sorted({item["cluster"] for item in missing})[:SHARED_FEATURES]:
-        where = listed([quoted(names[item["task"]]) for item in missing if item["cluster"] == j])
-        lines.append(f"Cluster {j} is missing, or hardly there, in {where}.")
+            lines.append(f"No cluster is present in {where}.")
+    lines += _missing_sentences(missing, names)
     if found["empty"]:
-        lines.append(f"No row is in cluster {listed([str(j) for j in found['empty']])}: the data may hold fewer groups.")
+        lines.append(
+            f"No row is in cluster {listed([str(j) for j in found['empty']])}: the data may hold fewer groups."
+        )
     if 0 < len(alone) < m:
         lines.append(
             f"Left alone: {listed([quoted(names[k]) for k in alone])}. What the others share says nothing about it, so "
             "it was clustered by itself; its clusters carry the numbers that fit best."
         )
     return lines
+
+
+def _missing_sentences(missing: list[dict[str, Any]], names: list[str]) -> list[str]:
+    lines = []
+    for few, told in (
+        (True, "Cluster {} is missing, or hardly there, in {}."),
+        (False, "Cluster {} lies elsewhere in {}: the examples with this number there are another group."),
+    ):
+        for j in sorted({item["cluster"] for item in missing if item["few"] == few}):
+            where = [quoted(names[item["task"]]) for item in missing if (item["cluster"], item["few"]) == (j, few)]
+            lines.append(told.format(j, listed(where)))
+    return (
+        lines if len(lines) <= LINES else [*lines[:LINES], f"{len(lines) - LINES} more of this kind are in the table."]
+    )
 
 
 def features(model: Any, names: list[str]) -> dict[str, Any]:

@@ -6,15 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from .words import count, listed, percent, plain, quoted, rounded, whole
+from .words import count, listed, percent, plain, quoted, rounded
 
 # Share of rows that keep their cluster. At 0.9 one row in ten moves: a cluster reads the same whichever fit one looks
-# at. Below 0.75 more than one in four moves, and a cluster's profile may be another one. `explain` has the same borders.
+# at. Below 0.75 more than one in four moves, and a cluster's profile may change with them. `explain` has these borders.
 CLEAR, FAIR = 0.9, 0.75
 
 
 def overlap_of(agreement: float) -> float:
-    """The overlap (rows in both by rows in either) of two equally large clusters that agree on this share of their rows.
+    """The overlap, rows in both by rows in either, of two clusters of one size that agree on this share of their rows.
 
     It takes 0.75 to 0.6, below which clusterwise stability (Hennig, 2007) trusts no cluster.
 
@@ -42,7 +42,7 @@ def word(value: float | None, clear: float = CLEAR, fair: float = FAIR) -> str:
 MEANING = {
     "clear": "the clusters are clear",
     "fair": "most examples are clear, some lie between clusters",
-    "shaky": "many examples lie between clusters: read them with care",
+    "shaky": "many examples lie between clusters, so read them with care",
 }
 
 
@@ -67,7 +67,11 @@ def course(model: Any) -> dict[str, Any]:
             }
         )
     return plain(
-        {"stages": found, "objective": [rounded(trace, 6) for trace in traces], "sentences": _course_sentences(model, warm)}
+        {
+            "stages": found,
+            "objective": [rounded(trace, 6) for trace in traces],
+            "sentences": _course_sentences(model, warm),
+        }
     )
 
 
@@ -78,8 +82,8 @@ def _course_sentences(model: Any, warm: int) -> list[str]:
         lines = [
             f"The fit began with the easiest {first} of each task's examples and let in harder ones in {stages} stages"
             f"{', after a warm-up with all of them' if warm > 0 else ''}; it took {count(n_iter, 'iteration')} in all.",
-            "The objective is the sum of what the examples let in are off. It grows when harder ones come in, and falls "
-            "or stays within a stage.",
+            "The objective is the sum of what the examples let in are off. It grows when harder ones come in, and "
+            "falls or stays within a stage.",
         ]
     else:
         lines = [
@@ -90,9 +94,9 @@ def _course_sentences(model: Any, warm: int) -> list[str]:
     if model.converged_:
         lines.append("The last stage ended because nothing changed any more: the fit converged.")
     elif voted and n_iter == stages:
-        lines.append("Each stage was kept to one iteration on purpose: the start, a vote of many fits, is good already.")
+        lines.append("Each stage was kept to one iteration on purpose: its start, a vote of many fits, is good.")
     else:
-        lines.append("The last stage ended at its largest number of iterations (max_iter), which is no fault in itself.")
+        lines.append("The last stage ended at its largest number of iterations (max_iter); that is no fault.")
     return lines
 
 
@@ -105,20 +109,23 @@ def certainty(model: Any, stability: dict[str, Any] | None, names: list[str]) ->
         "To measure how stable the clusters are, fit again from other starts: mtcluster.stability.restart_stability "
         "does, and a report made with its result shows it here, cluster by cluster."
     )
+    line = "This was not measured."
     if decision is None:
-        lines = ["This was not measured.", how]
-        return {"source": "none", "agreement": None, "word": word(None), "sentences": lines, "clusters": [], "tasks": []}
-    share = float(decision.unanimity)
-    lines = [
-        f"The fit started from a vote of {decision.n_votes} quick fits. On average {percent(share)} of the votes agree on "
-        f"an example's cluster: {MEANING[word(share)]}.",
-        how,
-    ]
-    return {"source": "vote", "agreement": share, "word": word(share), "sentences": lines, "clusters": [], "tasks": []}
+        source, share = "none", None
+    else:
+        source, share = "vote", float(decision.unanimity)
+        line = (
+            f"The fit started from a vote of {decision.n_votes} quick fits. On average {percent(share)} of the votes "
+            f"agree on an example's cluster: {MEANING[word(share)]}."
+        )
+    found = {"source": source, "agreement": share, "word": word(share), "sentences": [line, how]}
+    return {**found, "clusters": [], "tasks": []}
 
 
 def _by_restarts(stability: dict[str, Any], names: list[str]) -> dict[str, Any]:
     agreement = plain(stability["agreement"])
+    if agreement is None or not 0 <= agreement <= 1:
+        raise ValueError(f"stability['agreement'] should be a number from 0 to 1; got {stability['agreement']!r}.")
     clear, fair = overlap_of(CLEAR), overlap_of(FAIR)
     clusters = [
         {"cluster": j, "value": value, "word": word(value, clear, fair)}
@@ -129,9 +136,10 @@ def _by_restarts(stability: dict[str, Any], names: list[str]) -> dict[str, Any]:
         for k, value in enumerate(plain(list(stability.get("tasks") or []))[: len(names)])
     ]
     times, rows = stability.get("n_restarts"), stability.get("n_rows")
-    again = f"The model was fitted {count(times, 'time')} more from other starts" if times else "The model was fitted again"
-    on = f", and {whole(rows)} examples were compared" if rows else ""
-    lines = [f"{again}{on}. {percent(agreement)} of them got the same cluster again: {MEANING.get(word(agreement), '')}."]
+    again = f"{count(times, 'time')} more from other starts" if times else "again"
+    on = f", and {count(rows, 'example')} were compared" if rows else ""
+    same = f"On average {percent(agreement)} of the examples got the same cluster again"
+    lines = [f"The model was fitted {again}{on}. {same}: {MEANING[word(agreement)]}."]
     shaky = [str(item["cluster"]) for item in clusters if item["word"] == "shaky"]
     if shaky:
         lines.append(f"Shaky by itself: cluster {listed(shaky)}.")
@@ -139,8 +147,8 @@ def _by_restarts(stability: dict[str, Any], names: list[str]) -> dict[str, Any]:
     if weak:
         lines.append(f"Shaky in task {listed(weak)}.")
     lines.append(
-        f"Examples: clear from {percent(CLEAR)} on, shaky below {percent(FAIR)}. Clusters, by the overlap of a cluster with "
-        f"itself in another fit: {percent(clear)} and {percent(fair)}, which is the same for clusters of one size."
+        f"Tasks are called clear from {percent(CLEAR)} on and shaky below {percent(FAIR)}; clusters, by the overlap of "
+        f"one with itself in another fit, from {percent(clear)} on and below {percent(fair)}."
     )
     return {
         "source": "restarts",

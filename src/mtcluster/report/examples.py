@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 
 from ..core.model import Array
+from ..explanation import PRESENT
+from .clusters import sharing
 from .words import CELL, plain, rounded, text, whole
 
 POINTS = 20_000  # of the map: more are neither told apart nor drawn quickly
@@ -82,13 +84,15 @@ def most_outlying(outlying: Array) -> Array:
 
 
 def most_typical(model: Any, outlying: Array) -> list[list[int]]:
-    """For each cluster the rows that fit best, from as many tasks as there are."""
+    """For each cluster the rows that fit best, from as many tasks as there are; of tasks that have it, if any has."""
     m, c, _ = model.task_centers_.shape
+    present = (model.cluster_support_ >= PRESENT) & sharing(model)
     found = []
     for j in range(c):
+        where = np.flatnonzero(present[j]) if present[j].any() else range(m)
         own = np.flatnonzero(model.labels_ == j)
         own = own[np.argsort(outlying[own], kind="stable")]
-        best = [own[model.task_indices_[own] == k][:TYPICAL].tolist() for k in range(m)]
+        best = [own[model.task_indices_[own] == k][:TYPICAL].tolist() for k in where]
         turns = [(turn, outlying[row], row) for rows in best for turn, row in enumerate(rows)]
         found.append([row for _, _, row in sorted(turns)[:TYPICAL]])
     return found
@@ -106,7 +110,7 @@ def describe_rows(
                 "id": identifier(i, ids),
                 "task": int(model.task_indices_[i]),
                 "cluster": int(model.labels_[i]),
-                "easiness": round(float(easy[i]), 3),
+                "easiness": round(float(easy[i]), 4),
                 "outlier": float(f"{outlying[i]:.3g}"),
                 "admitted": float(model.admitted_[i]) if paced else None,
                 "cells": shown.get(int(i), {}),

@@ -362,8 +362,8 @@
       }
     }
     byId("up").value = "1";
-    const sameView = view = padded(home());
-    byId("middle").hidden = sameView.x0 === padded(everything()).x0 && sameView.x1 === padded(everything()).x1 && data.axes.every((axis) => axis.from === 0 && axis.to === data.steps);
+    byId("middle").hidden = data.axes.every((axis) => axis.from === 0 && axis.to === data.steps);
+    view = padded(home());
     new ResizeObserver(() => { if (plot.clientWidth !== size.width) draw(); }).observe(plot);
     draw();
     return { draw };

@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import cache
 from html import escape
+from importlib.resources import files
 from typing import Any
 
 from .words import number, percent
 
 COLOURS = 8  # of the palette; from there on shapes tell clusters apart as well
-SHAPES = 4
-WIDTH, HEIGHT = 640, 200  # of a chart, in its own units
+TALL = 16  # rows from which on a table scrolls in its box
+LABEL = 14  # least width of a part of a chart that has room for its name
+WIDTH, HEIGHT, LEFT = 640, 200, 70  # of a chart, and the room left of it, in its own units
+
+
+@cache
+def resource(file: str) -> str:
+    """A file of this package."""
+    return files(__package__).joinpath(file).read_text(encoding="utf-8")
+
+
+def fill(file: str, values: Mapping[str, str]) -> str:
+    """A file of this package with its %%KEYS%% replaced; what they are replaced by is not searched for keys."""
+    return "".join(values[part] if i % 2 else part for i, part in enumerate(resource(file).split("%%")))
 
 
 def esc(value: Any) -> str:
@@ -50,10 +64,26 @@ def table(
         for row in rows
     )
     concealed = ' class="unseen"' if hidden else ""
+    tall = " tall" if len(rows) > TALL else ""
     return (
-        f'<div class="box" role="region" tabindex="0" aria-label="{esc(caption)}"><table class="{kind}">'
-        f"<caption{concealed}>{esc(caption)}</caption><thead><tr>{cells}</tr></thead><tbody>{body}</tbody></table></div>"
+        f'<div class="box{tall}" role="region" tabindex="0" aria-label="{esc(caption)}"><table class="{kind}">'
+        f"<caption{concealed}><span>{esc(caption)}</span></caption><thead><tr>{cells}</tr></thead><tbody>{body}</tbody></table></div>"
     )
+
+
+def amount(told: str, value: Any = None) -> str:
+    """A table cell with a number; `value` is what it sorts by."""
+    return f'<td class="num">{told}</td>' if value is None else f'<td class="num" data-value="{esc(value)}">{told}</td>'
+
+
+def amounts(title: str) -> str:
+    """The head of a column of numbers."""
+    return f'<th scope="col" class="num">{esc(title)}</th>'
+
+
+def opening(title: str, inner: str) -> str:
+    """What is there on demand."""
+    return f"<details><summary>{esc(title)}</summary>{inner}</details>"
 
 
 def heat(share: float, inner: str) -> str:
@@ -82,11 +112,11 @@ def feature_bars(caption: str, features: Sequence[dict[str, Any]]) -> str:
             [
                 name(feature["name"]),
                 f'<td class="bar"><span class="{side}" style="width:{width:.1f}%"></span></td>',
-                f'<td class="num">{number(feature["here"])}</td>',
-                f'<td class="num">{number(feature["rest"])}</td>',
+                amount(number(feature["here"])),
+                amount(number(feature["rest"])),
             ]
         )
-    head = ["Feature", '<th scope="col" class="bar">Difference</th>', "Here", "Elsewhere"]
+    head = ["Feature", '<th scope="col" class="bar">Difference</th>', amounts("Here"), amounts("Elsewhere")]
     return table(caption, head, rows, kind="features", hidden=True)
 
 
@@ -97,21 +127,22 @@ def line_chart(label: str, parts: Sequence[Sequence[float | None]], names: Seque
         return ""
     low, high = min(values), max(values)
     room, n = (high - low) or 1.0, sum(len(part) for part in parts)
-    step = (WIDTH - 80) / max(n - 1, 1)
+    step = (WIDTH - LEFT - 10) / max(n, 1)
     points, borders, i = [], [], 0
     for part, title in zip(parts, names, strict=True):
-        x = 60 + step * max(i - 0.5, 0)
+        x, middle = LEFT + step * i, LEFT + step * (i + len(part) / 2)
         borders.append(f'<line class="grid" x1="{x:.1f}" x2="{x:.1f}" y1="10" y2="{HEIGHT - 30}"/>')
-        borders.append(f'<text x="{x + 4:.1f}" y="{HEIGHT - 12}">{esc(title)}</text>')
+        if step * len(part) >= LABEL:
+            borders.append(f'<text class="mid" x="{middle:.1f}" y="{HEIGHT - 12}">{esc(title)}</text>')
         for value in part:
             if value is not None:
-                points.append((60 + step * i, HEIGHT - 36 - (HEIGHT - 56) * (value - low) / room))
+                points.append((LEFT + step * (i + 0.5), HEIGHT - 36 - (HEIGHT - 56) * (value - low) / room))
             i += 1
     line = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
     dots = "".join(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3"/>' for x, y in points) if n <= 60 else ""
-    ends = f'<text class="end" x="54" y="24">{number(high)}</text>'
+    ends = f'<text class="end" x="{LEFT - 6}" y="24">{number(high)}</text>'
     if high > low:
-        ends += f'<text class="end" x="54" y="{HEIGHT - 32}">{number(low)}</text>'
+        ends += f'<text class="end" x="{LEFT - 6}" y="{HEIGHT - 32}">{number(low)}</text>'
     return _svg(label, f'{"".join(borders)}{ends}<polyline points="{line}"/>{dots}')
 
 
@@ -123,8 +154,9 @@ def bar_chart(label: str, bars: Sequence[tuple[str, float, str]]) -> str:
     drawn = []
     for i, (title, value, told) in enumerate(bars):
         x, height = 10 + step * (i + 0.5), (HEIGHT - 70) * value / largest
-        drawn.append(f'<rect x="{x - width / 2:.1f}" y="{HEIGHT - 36 - height:.1f}" width="{width:.1f}" height="{height:.1f}"/>')
-        drawn.append(f'<text class="mid" x="{x:.1f}" y="{HEIGHT - 42 - height:.1f}">{esc(told)}</text>')
+        left, top = x - width / 2, HEIGHT - 36 - height
+        drawn.append(f'<rect x="{left:.1f}" y="{top:.1f}" width="{width:.1f}" height="{height:.1f}"/>')
+        drawn.append(f'<text class="mid" x="{x:.1f}" y="{top - 6:.1f}">{esc(told)}</text>')
         drawn.append(f'<text class="mid" x="{x:.1f}" y="{HEIGHT - 18}">{esc(title)}</text>')
     return _svg(label, "".join(drawn))
 

@@ -73,6 +73,8 @@ def summarize(
     """
     check_is_fitted(model)
     model = _on_host(model)
+    if is_dataclass(stability) and not isinstance(stability, type):
+        stability = asdict(stability)
     n, names = len(model.labels_), [text(task) for task in model.tasks_.tolist()]
     called = _feature_names(model, feature_names)
     _check_length("ids", ids, n, "row")
@@ -102,7 +104,7 @@ def summarize(
             "far_share": float(np.mean(outlying >= FAR)),
         },
         "course": course.course(model),
-        "certainty": course.certainty(model, asdict(stability) if is_dataclass(stability) else stability, names),
+        "certainty": course.certainty(model, stability, names),
         "decisions": describe(model) if hasattr(model, "_evidence") else [],
         "settings": plain(settings if settings is not None else model.get_params(deep=False)),
     }
@@ -138,25 +140,29 @@ def _feature_names(model: Any, given: Sequence[Any] | None) -> list[str]:
 def _tasks(model: Any, names: list[str]) -> list[dict[str, Any]]:
     rows, together = clusters.counts(model).sum(axis=1), clusters.sharing(model)
     return [
-        {"name": name, "rows": int(n), "alone": not shares} for name, n, shares in zip(names, rows, together, strict=True)
+        {"name": name, "rows": int(n), "alone": not shares}
+        for name, n, shares in zip(names, rows, together, strict=True)
     ]
 
 
 def _overview(model: Any, data: dict[str, Any] | None) -> dict[str, Any]:
-    m, c, d = model.task_centers_.shape
+    (m, c, d), method = model.task_centers_.shape, method_name(model)
     rows = f"{count(len(model.labels_), 'example')} (rows) with {count(d, 'feature')} (columns)"
-    if m > 1:
-        lines = [
-            f"{rows} came in {m} data sets, each called a task here. {method_name(model)} divided them into "
-            f"{count(c, 'cluster')}, all tasks together: a cluster's number means the same group in every task.",
-        ]
-        if not clusters.sharing(model).any():
-            lines = [f"{rows} came in {m} data sets, each called a task here. Each was divided into {c} by itself."]
+    came = f"{rows} came in {count(m, 'data set')}, {'each ' if m > 1 else ''}called a task here."
+    if len(model.objective_trace_) == 0:
+        then = f"Labels from {method} put them into {count(c, 'cluster')}; the numbers of clusters are those given."
+    elif m == 1:
+        then = f"{method} divided them into {count(c, 'cluster')}."
+    elif clusters.sharing(model).any():
+        then = (
+            f"{method} divided them into {count(c, 'cluster')}, all tasks together: a cluster's number means the same "
+            "group in every task."
+        )
     else:
-        lines = [f"{rows} in one data set (called a task here) were divided into {count(c, 'cluster')} by {method_name(model)}."]
+        then = f"{method} divided each task into {count(c, 'cluster')} by itself."
     data = data or {}
     return {
-        "sentences": lines,
+        "sentences": [came, then],
         "lines": [text(line, 1000) for line in data.get("lines", [])],
         "files": [
             {"name": text(file["name"], 200), "rows": file.get("rows"), "bytes": file.get("bytes")}
@@ -181,4 +187,4 @@ def relatedness(model: Any, names: list[str]) -> dict[str, Any]:
             f"{told} alike ({ALIKE:g} of 1 or more). Most alike are {listed([quoted(names[a]), quoted(names[b])])} "
             f"({high:.2f}), least {listed([quoted(names[e]), quoted(names[f])])} ({low:.2f})."
         )
-    return {"matrix": rounded(R, 3), "sentences": [line]}
+    return {"matrix": rounded(R, 6), "sentences": [line]}

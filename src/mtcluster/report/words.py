@@ -15,7 +15,7 @@ NAME = 80  # characters of a name that are shown
 CELL = 160  # of a cell of the user's table
 SHOWN = 8  # names in a list
 SPACE = "\u00a0"  # between the thousands of a number, where no line may break
-CONTROLS = {code: 0x2400 + code for code in range(32)} | {127: 0x2421, 0x2028: " ", 0x2029: " "}
+CONTROLS = {code: 0x2400 + code for code in range(32)} | {127: 0x2421}  # their pictures in Unicode
 BIDI = re.compile("[\u0590-\u08ff\u200e\u200f\u202a-\u202e\u2066-\u2069\ufb1d-\ufdff\ufe70-\ufefc]")
 
 
@@ -79,12 +79,12 @@ def number(value: float | None) -> str:
 
 
 def percent(share: float | None) -> str:
-    """A share of 1 in per cent; what is there at all is not 0.
+    r"""A share of 1 in per cent; what is there at all is not 0.
 
     Examples
     --------
     >>> percent(0.123), percent(0.001), percent(0.0)
-    ('12\\xa0%', '<\\xa01\\xa0%', '0\\xa0%')
+    ('12\xa0%', '<\xa01\xa0%', '0\xa0%')
     """
     if share is None:
         return "–"
@@ -103,8 +103,10 @@ def rounded(values: Any, digits: int = 4) -> list[Any]:
 
 def plain(value: Any) -> Any:
     """Anything as JSON takes it: dicts, lists, strings, finite numbers, true, false and None."""
-    if value is None or isinstance(value, bool | str | int):
+    if value is None or isinstance(value, bool | int):
         return value
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode("utf-8")
     if isinstance(value, Mapping):
         return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
