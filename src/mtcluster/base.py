@@ -28,6 +28,7 @@ from .engines import is_dask, open_rows
 from .engines.local import row_threads
 from .explanation import describe
 from .look import directional, shared_map, task_frame
+from .report import Report, make_report
 from .restarts import Run, best_of, kinds_of_starts
 from .tasks import TaskData, library, positions, read_tasks
 
@@ -144,7 +145,8 @@ class MultiTaskClusterer(
     def _fit_rows(self, data: Any, rows: Rows, settings: Settings, arguments: dict[str, Any]) -> None:
         """Decide, start, solve and store, wherever the rows live."""
         random_state = check_random_state(self.random_state)
-        tell(self, "decide")
+        if self._within_weight() == "auto":
+            tell(self, "decide")
         settings, voted, evidence = self._decide(rows, settings, random_state)
         given, kinds = self._starts(data, settings, voted)
         pace = self._schedule(voted=kinds == ["vote"])
@@ -310,6 +312,27 @@ class MultiTaskClusterer(
         for name in SMALL_ARRAYS:
             setattr(here, name, host(getattr(self, name)))
         print("\n".join(describe(here)))
+
+    def report(self, *, ids: Any = None, feature_names: Any = None, title: str | None = None) -> Report:
+        """What was found, as one HTML page: clusters by task, what makes them, a map, outliers, and what to try next.
+
+        Parameters
+        ----------
+        ids : sequence of n, optional
+            What to call the rows. None: by their numbers.
+        feature_names : sequence of d, optional
+            What to call the features. None: `feature_names_in_`, or by their numbers.
+        title : str, optional
+            Title of the page.
+
+        Returns
+        -------
+        report : Report
+            A notebook shows it; `report.save("report.html")` writes it, and `report.summary` is the same as a dict.
+            `mtcluster.report.make_report` takes more: the user's own cells, stability, what was done with the data.
+        """
+        check_is_fitted(self)
+        return make_report(self, ids=ids, feature_names=feature_names, title=title)
 
     def to_kmeans(self, task: Any = None) -> KMeans:
         """A fitted `KMeans` that labels the rows of one task as this model does, for use elsewhere.

@@ -81,7 +81,7 @@ def fit(arguments: Namespace, console: Console) -> dict[str, Any]:
             stability=None if stability is None else asdict(stability),
             settings=settings,
         )
-        _write(out, rows, preparation, model, described, settings, findings)
+        _write(out, rows, _reading(arguments), preparation, model, described, settings, findings)
         console.finish(WRITING)
     for note in notes:
         console.note(f"note: {note}")
@@ -91,7 +91,7 @@ def fit(arguments: Namespace, console: Console) -> dict[str, Any]:
 def predict(arguments: Namespace, console: Console) -> dict[str, Any]:
     """Label the rows of other files with the model of a run."""
     _, kept = folder.load_run(arguments.model)
-    model, reading = kept["model"], Reading(**{name: _tuple(value) for name, value in kept["reading"].items()})
+    model, reading = kept["model"], Reading(**kept["reading"])
     if not hasattr(model, "predict"):
         raise InputError(f"{arguments.model}: {_name(model)} cannot label new rows: fit with --method spmtc, say.")
     with folder.new_file(arguments.out, force=arguments.force) as out, console.working(READING + WRITING):
@@ -190,9 +190,7 @@ def _compared(
 def _read(arguments: Namespace, console: Console) -> tuple[Collection, Preparation, Any]:
     """The rows of the files, what is done to their columns, and the numbers that come of it."""
     console.begin(f"reading {len(arguments.files)} file{'s' if len(arguments.files) > 1 else ''}")
-    how = Reading(
-        arguments.task, arguments.id, arguments.label, tuple(arguments.features or ()), tuple(arguments.text or ())
-    )
+    how = _reading(arguments)
     rows = read_files(arguments.files, how)
     preparation = Preparation(
         scale=arguments.scale,
@@ -206,6 +204,12 @@ def _read(arguments: Namespace, console: Console) -> tuple[Collection, Preparati
     for line in preparation.lines():
         console.note(f"  {line}")
     return rows, preparation, X
+
+
+def _reading(arguments: Namespace) -> Reading:
+    return Reading(
+        arguments.task, arguments.id, arguments.label, tuple(arguments.features or ()), tuple(arguments.text or ())
+    )
 
 
 def _read_again(arguments: Namespace, reading: Reading, preparation: Preparation) -> Collection:
@@ -261,7 +265,8 @@ def _fit(
             console.finish(left.pop() - 1 if left else 0)
             left.append(1 / details["n_stages"])
         if step == "stage":
-            stage = "warm-up" if details["fraction"] == 0 else f"easiest {100 * details['fraction']:.0f} %"
+            easy = f"easiest {100 * details['fraction']:.0f} %"
+            stage = {0: "warm-up", 1: "all rows"}.get(details["fraction"], easy)
             console.finish(left[-1])
             console.begin(f"{method}: {stage}, objective {details['objective']:.5g}")
 
@@ -273,7 +278,7 @@ def _fit(
         console.finish(DECIDING)
     if hasattr(model, "map_") and len(model.tasks_) == len(set(tasks.tolist())):
         return model, model
-    return model, Labelled(method).describe(X, model.labels_, tasks=tasks)
+    return model, Labelled(method).fit(X, model.labels_, tasks=tasks)
 
 
 @contextmanager
@@ -304,7 +309,7 @@ def _placed_on(arguments: Namespace, X: Any, tasks: Array) -> Iterator[tuple[Any
 def _stability(model: Any, X: Any, tasks: Array, restarts: int, seed: int, console: Console) -> Stability | None:
     if not restarts:
         return None
-    console.begin(f"fitting {restarts} times again, to see how sure one can be")
+    console.begin(f"fitting again from {restarts} other start{'s' * (restarts > 1)}, to see how sure one can be")
     found = restart_stability(model, X, tasks=tasks, n_restarts=restarts, random_state=seed + 1)
     console.finish(DECIDING * restarts)
     return found
@@ -361,7 +366,14 @@ def _file(path: Path) -> dict[str, Any]:
 
 
 def _write(
-    out: Path, rows: Collection, preparation: Preparation, model: Any, described: Any, settings: Any, findings: Report
+    out: Path,
+    rows: Collection,
+    reading: Reading,
+    preparation: Preparation,
+    model: Any,
+    described: Any,
+    settings: Any,
+    findings: Report,
 ) -> None:
     from .persistence import dump
 
@@ -374,13 +386,12 @@ def _write(
     centers = folder.center_columns(described, names, preparation.names, preparation.original)
     folder.write_csv(out / folder.CENTERS, centers)
     folder.write_settings(out / folder.SETTINGS, settings)
-    reading = {name: settings["options"][name] for name in ("task", "id", "label", "features", "text")}
     kept = {
         "format": folder.FORMAT,
         "version": settings["versions"]["mtcluster"],
         "model": model,
         "preparation": preparation,
-        "reading": reading,
+        "reading": asdict(reading),
         "findings": json.dumps(findings.summary),
     }
     dump(kept, out / folder.MODEL)
@@ -458,10 +469,6 @@ def _name(model: Any) -> str:
 
 def _plain(value: Any) -> Any:
     return value if isinstance(value, bool | int | float | str | None) else repr(value)
-
-
-def _tuple(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value
 
 
 def _spectral(c: int, seed: int) -> SpectralClustering:

@@ -43,22 +43,22 @@ task_relatedness_, cluster_support_, map_, map_rows_
     >>> from mtcluster.labelled import Labelled
     >>> X, y, tasks = make_multitask_blobs(n_tasks=3, n_clusters=4, random_state=0)
     >>> labels = Pooled(KMeans(4, random_state=0)).fit(X, tasks=tasks).labels_
-    >>> Labelled("k-means").describe(X, labels, tasks=tasks).cluster_sizes_.sum(axis=1)
+    >>> Labelled("k-means").fit(X, labels, tasks=tasks).cluster_sizes_.sum(axis=1)
     array([100., 100., 100.])
     """
 
     def __init__(self, method: str = "given labels") -> None:
         self.method = method
 
-    def describe(self, X: Any, labels: Any, *, tasks: Any = None) -> Labelled:
+    def fit(self, X: Any, y: Any, *, tasks: Any = None) -> Labelled:
         """Compute the attributes.
 
         Parameters
         ----------
         X, tasks
             As in `SPMTC.fit`.
-        labels : array of shape (n,)
-            Cluster of each row, whole numbers from 0.
+        y : array of shape (n,)
+            The labels: cluster of each row, whole numbers from 0.
 
         Returns
         -------
@@ -66,7 +66,7 @@ task_relatedness_, cluster_support_, map_, map_rows_
             With its attributes.
         """
         data = read_tasks(self, X, tasks, reset=True)
-        self.labels_ = _read_labels(labels, data.n)
+        self.labels_ = _read_labels(y, data.n)
         self.tasks_, self.task_indices_ = data.labels, data.indices()
         c, d = int(self.labels_.max()) + 1, data.n_features
         settings = Settings(1.0, min(c, d))
@@ -92,10 +92,10 @@ task_relatedness_, cluster_support_, map_, map_rows_
         return self
 
 
-def _read_labels(labels: Any, n: int) -> Array:
-    values = column_or_1d(labels)
+def _read_labels(y: Any, n: int) -> Array:
+    values = column_or_1d(y)
     if len(values) != n:
-        raise ValueError(f"labels has {len(values)} entries, but X has {n} rows: one label a row is needed.")
+        raise ValueError(f"y has {len(values)} labels, but X has {n} rows: one label a row is needed.")
     if values.dtype.kind not in "iu" or values.min() < 0:
-        raise ValueError(f"labels should be whole numbers from 0; got {values.dtype} from {values.min()}.")
+        raise ValueError(f"y should hold labels, whole numbers from 0; got {values.dtype}, {values[:3].tolist()} …")
     return values.astype(np.int32)

@@ -1,0 +1,335 @@
+"""Wrong uses of the command line: exit code 2, one sentence that says what to mend, and nothing left behind."""
+
+import json
+import os
+import resource
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+
+def contents(folder):
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes() if path.is_file() else None for path in folder.rglob("*")
+    }
+
+
+@pytest.fixture
+def refused(run, tmp_path):
+    """Assert that a use is refused as it should be, with these words in its one sentence."""
+
+    def check(words, *arguments):
+        before = contents(tmp_path)
+        code, out, err = run(*arguments)
+        assert code == 2, (out, err)
+        lines = [line for line in err.splitlines() if line.startswith("mtcluster")]
+        assert len(lines) == 1, err
+        assert "Traceback" not in err
+        assert out == ""
+        for word in [words] if isinstance(words, str) else words:
+            assert word in lines[0]
+        assert contents(tmp_path) == before
+
+    return check
+
+
+@pytest.fixture
+def table(tmp_path, survey):
+    """Write the survey, changed."""
+
+    def write(name="survey.csv", change=lambda frame: frame, **options):
+        change(survey.drop(columns="class")).to_csv(tmp_path / name, index=False, **options)
+        return name
+
+    return write
+
+
+FIT = ("--task", "country", "--id", "person", "--clusters", 3, "--restarts", 0, "--out", "run")
+
+
+def with_cell(row, column, value):
+    def change(frame):
+        frame = frame.astype({column: object})
+        frame.loc[row, column] = value
+        return frame
+
+    return change
+
+
+CHANGES = {
+    "missing values": (with_cell([3, 5], "age", None), ["age (2)", "--impute median"]),
+    "a missing task": (with_cell(4, "country", None), ["'country'", "row 5"]),
+    "a missing id": (with_cell(4, "person", None), ["'person'", "row 5"]),
+    "text where numbers belong": (with_cell(7, "income", "n/k"), ["'income'", "'n/k'", "row 8"]),
+    "decimal commas": (with_cell(7, "income", "1,5"), ["'income'", "'1,5'", "point"]),
+    "infinity": (with_cell(7, "income", float("inf")), ["'income'", "infinity", "row 8"]),
+    "a column of names": (lambda f: f.assign(name=[f"n{i}" for i in range(len(f))]), ["'name'", "--text name"]),
+    "one row": (lambda f: f.head(1), ["n_samples=1", "n_clusters=3"]),
+    "no rows": (lambda f: f.head(0), "no rows"),
+    "a task of two rows": (lambda f: f.drop(f.index[f.country == "it"][2:]), ["'it'", "n_clusters=3"]),
+    "an empty column": (lambda f: f.assign(gone=np.nan), "gone"),
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_a_table_that_cannot_be_clustered(name, refused, table):
+    change, words = CHANGES[name]
+    refused(words, "fit", table(change=change), *FIT)
+
+
+def test_an_empty_column_cannot_be_filled(refused, table):
+    refused("'gone'", "fit", table(change=lambda f: f.assign(gone=np.nan)), *FIT, "--impute", "median")
+
+
+def test_dates(refused, survey, tmp_path):
+    survey.assign(born=np.datetime64("2000-01-01", "ns")).to_parquet(tmp_path / "survey.parquet")
+    refused(["'born'", "dates"], "fit", "survey.parquet", *FIT, "--label", "class")
+
+
+OPTIONS = {
+    "a missing file": (["gone.csv"], "gone.csv"),
+    "a folder": (["."], "folder"),
+    "a kind of file that is not known": (["notes.docx"], [".docx", ".parquet"]),
+    "an empty file": (["empty.csv"], "empty"),
+    "a file that is no text": (["binary.csv"], "zero bytes"),
+    "an encoding that is not UTF-8": (["latin.csv"], "UTF-8"),
+    "a damaged Parquet file": (["bad.parquet"], "bad.parquet"),
+    "a damaged Excel file": (["bad.xlsx"], "bad.xlsx"),
+    "a damaged Feather file": (["bad.feather"], "bad.feather"),
+    "a damaged gzip file": (["bad.csv.gz"], "bad.csv.gz"),
+    "a damaged task set": (["bad.npz"], "bad.npz"),
+    "a damaged AnnData file": (["bad.h5ad"], "bad.h5ad"),
+    "a damaged Matrix Market file": (["bad.mtx", "bad.mtx"], "bad.mtx"),
+}
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_a_file_that_cannot_be_read(name, refused, tmp_path):
+    files, words = OPTIONS[name]
+    (tmp_path / "notes.docx").write_text("x")
+    (tmp_path / "empty.csv").touch()
+    (tmp_path / "binary.csv").write_bytes(bytes(range(256)))
+    (tmp_path / "latin.csv").write_bytes("stadt,a\nKöln,1\nMünchen,2\n".encode("latin-1"))
+    for ending in ("parquet", "xlsx", "feather", "csv.gz", "npz", "mtx", "h5ad"):
+        (tmp_path / f"bad.{ending}").write_bytes(b"nonsense, nonsense")
+    options = () if name.startswith("a damaged") and files[0].endswith(("npz", "mtx")) else ("--task", "stadt")
+    refused(words, "fit", *files, *options, "--clusters", 2, "--out", "run")
+
+
+USES = {
+    "a wrong task column": (["--task", "land"], ["'land'", "--task", "country"]),
+    "a wrong id column": (["--id", "nobody"], ["'nobody'", "--id"]),
+    "a wrong label column": (["--label", "truth"], ["'truth'", "--label"]),
+    "a wrong feature": (["--features", "age,weight"], ["'weight'", "--features"]),
+    "a wrong text column": (["--text", "story"], ["'story'", "--text"]),
+    "the task as a feature": (["--features", "age,country"], "'country'"),
+    "no clusters": (["--clusters", "0"], "--clusters"),
+    "clusters that are no number": (["--clusters", "some"], ["some", "auto"]),
+    "more clusters than rows": (["--clusters", "31"], ["n_clusters=31"]),
+    "a method that is not known": (["--method", "magic"], ["magic", "spmtc"]),
+    "a negative seed": (["--seed", "-1"], "-1"),
+    "an option that is not known": (["--colour", "red"], "--colour"),
+    "word counts of a table": (["--tfidf"], "--tfidf"),
+    "a scheduler that does not answer": (["--scheduler", "tcp://127.0.0.1:9"], ["--scheduler", "127.0.0.1:9"]),
+    "a scheduler for a method that cannot": (["--scheduler", "tcp://127.0.0.1:9", "--method", "kmeans"], "kmeans"),
+    "texts that are none": (["--text", "person", "--features", "age", "--id", "hours"], "'person'"),
+}
+
+
+@pytest.mark.parametrize("name", USES)
+def test_a_wrong_option(name, refused, table):
+    options, words = USES[name]
+    refused(words, "fit", table(), *FIT, *options)
+
+
+def test_no_task_column_names_those_that_may_be_meant(refused, table):
+    refused(["--task", "'country'"], "fit", table(), "--clusters", 3, "--out", "run")
+
+
+def test_one_matrix_alone(refused, files):
+    refused("several", "fit", "fr.mtx", "--clusters", 3, "--out", "run")
+
+
+def test_no_out(refused, table):
+    refused("--out", "fit", table(), "--task", "country")
+
+
+def test_files_with_other_columns(refused, files, tmp_path):
+    (tmp_path / "uk.csv").write_text("age,income\n1,2\n3,4\n")
+    refused(["uk.csv", "'trust'"], "fit", "fr.csv", "uk.csv", "--clusters", 2, "--out", "run")
+
+
+def test_files_of_several_kinds(refused, files):
+    refused("one kind", "fit", "fr.csv", "de.mtx", "--clusters", 2, "--out", "run")
+
+
+def test_negative_counts(refused, files):
+    refused(["--tfidf", "negative"], "fit", "a.npz", "--tfidf", "--clusters", 2, "--out", "run")
+
+
+def test_scaling_a_sparse_matrix(refused, files):
+    refused("sparse", "fit", "fr.mtx", "de.mtx", "--scale", "standard", "--clusters", 2, "--out", "run")
+
+
+def test_a_folder_that_holds_a_run(refused, fitted):
+    refused("--force", "fit", "survey.csv", *FIT, "--label", "class")
+
+
+def test_a_folder_that_holds_something_else_is_not_replaced_even_by_force(refused, table, tmp_path):
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "thesis.tex").write_text("ten years of work")
+    refused("thesis.tex", "fit", table(), *FIT, "--force")
+
+
+def test_a_file_where_the_folder_should_be(refused, table, tmp_path):
+    (tmp_path / "run").write_text("x")
+    refused("file", "fit", table(), *FIT)
+
+
+def test_a_label_column_of_one_value(refused, table):
+    name = table(change=lambda frame: frame.assign(same="x"))
+    refused(["same", "one value"], "compare", name, "--task", "country", "--id", "person", "--label", "same",
+            "--clusters", 3, "--restarts", 0)  # fmt: skip
+
+
+def test_methods_that_are_not_known(refused, table):
+    refused(["magic", "lssmtc"], "compare", table(), "--task", "country", "--methods", "spmtc,magic")
+
+
+def test_predict_with_a_folder_that_is_not_there(refused, table):
+    refused("gone", "predict", "gone", table(), "--out", "new.csv")
+
+
+def test_predict_with_a_folder_that_is_no_run(refused, table, tmp_path):
+    (tmp_path / "other").mkdir()
+    refused(["other", "settings.json"], "predict", "other", table(), "--out", "new.csv")
+
+
+@pytest.mark.parametrize("damage", [lambda data: data[: len(data) // 2], lambda data: b"PK nonsense", lambda data: b""])
+@pytest.mark.parametrize("command", ["predict", "report"])
+def test_a_damaged_model(damage, command, refused, fitted):
+    model = fitted / "model.skops"
+    model.write_bytes(damage(model.read_bytes()))
+    refused(
+        "model.skops",
+        *(["predict", "run", "survey.csv", "--out", "new.csv"] if command == "predict" else ["report", "run"]),
+    )
+
+
+def test_a_model_that_is_a_pickle_is_not_loaded(refused, fitted):
+    import pickle
+
+    class Evil:
+        def __reduce__(self):
+            return os.system, ("touch hacked",)
+
+    (fitted / "model.skops").write_bytes(pickle.dumps(Evil()))
+    refused("model.skops", "predict", "run", "survey.csv", "--out", "new.csv")
+
+
+def test_a_model_that_holds_strange_types_is_not_loaded(refused, fitted):
+    import subprocess
+
+    from skops.io import dump
+
+    dump({"model": subprocess.Popen}, fitted / "model.skops")
+    refused(["model.skops", "Popen"], "predict", "run", "survey.csv", "--out", "new.csv")
+
+
+def test_a_model_of_another_version(refused, fitted, edit_settings):
+    edit_settings(fitted, lambda settings: settings["versions"].update(mtcluster="99.0.0"))
+    refused("99.0.0", "predict", "run", "survey.csv", "--out", "new.csv")
+
+
+def test_a_model_of_another_format(refused, fitted, edit_settings):
+    edit_settings(fitted, lambda settings: settings.update(format=7))
+    refused("fit again", "report", "run")
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "{}", json.dumps({"format": 1, "versions": 3})])
+def test_damaged_settings(text, refused, fitted):
+    (fitted / "settings.json").write_text(text)
+    refused("settings.json", "report", "run")
+
+
+def test_a_run_without_its_model(refused, fitted):
+    (fitted / "model.skops").unlink()
+    refused("model.skops", "report", "run")
+
+
+def test_predict_with_other_columns(refused, fitted, tmp_path):
+    (tmp_path / "new.csv").write_text("age,country\n1,fr\n")
+    refused(["'income'"], "predict", "run", "new.csv", "--out", "labels.csv")
+
+
+def test_predict_with_text_where_numbers_belong(refused, fitted, survey, tmp_path):
+    survey.assign(age="old").to_csv(tmp_path / "new.csv", index=False)
+    refused(["'age'", "'old'"], "predict", "run", "new.csv", "--out", "labels.csv")
+
+
+def test_predict_into_a_folder_that_is_not_there(refused, fitted):
+    refused("no folder", "predict", "run", "survey.csv", "--out", "gone/labels.csv")
+
+
+def test_predict_over_a_file_that_is_there(refused, fitted, tmp_path):
+    (tmp_path / "labels.csv").write_text("precious")
+    refused(["labels.csv", "--force"], "predict", "run", "survey.csv", "--out", "labels.csv")
+
+
+def limited(arguments, folder, **options):
+    return subprocess.run(
+        [sys.executable, "-m", "mtcluster", *map(str, arguments)], cwd=folder, capture_output=True, text=True, **options
+    )
+
+
+@pytest.mark.parametrize("limit", [2_000, 30_000])
+def test_a_full_disk_leaves_nothing(limit, table, tmp_path):
+    table()
+    before = contents(tmp_path)
+    done = limited(
+        ["fit", "survey.csv", *FIT, "--quiet"],
+        tmp_path,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)),
+    )
+    assert done.returncode == 2
+    assert "the disk is full" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    assert contents(tmp_path) == before
+
+
+@pytest.fixture
+def nobody(tmp_path):
+    """Be somebody without rights."""
+    if not hasattr(os, "seteuid") or os.geteuid() != 0:
+        pytest.skip("only root can become somebody without rights")
+    import pandas  # noqa: F401
+
+    import mtcluster.commands  # noqa: F401
+
+    for folder in (tmp_path, *tmp_path.parents[:3]):
+        folder.chmod(0o755)
+    os.seteuid(65534)
+    yield
+    os.seteuid(0)
+
+
+def test_no_permission_to_write(refused, table, nobody):
+    os.seteuid(0)
+    table()
+    os.seteuid(65534)
+    refused(["run", "Permission denied"], "fit", "survey.csv", *FIT)
+
+
+def test_no_permission_to_read(run, table, nobody, tmp_path):
+    os.seteuid(0)
+    table()
+    (tmp_path / "survey.csv").chmod(0o600)
+    (tmp_path / "open").mkdir(mode=0o777)
+    (tmp_path / "open").chmod(0o777)
+    os.seteuid(65534)
+    code, _, err = run("fit", "survey.csv", *FIT[:-1], "open/run", "--quiet")
+    assert code == 2
+    assert err.splitlines() == ["mtcluster fit: survey.csv: Permission denied; nothing was written."]
+    assert not any((tmp_path / "open").iterdir())
