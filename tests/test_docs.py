@@ -1,23 +1,115 @@
-"""The code that the documents show runs as it stands."""
+"""What the documents show runs as it stands: code, commands and examples."""
 
+import csv
+import importlib.util
+import os
 import re
+import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+from mtcluster.cli import main
+from mtcluster.datasets import make_multitask_blobs
+
 ROOT = Path(__file__).parents[1]
-BLOCKS = [
-    pytest.param(block, id=f"{path.name}-{i}")
+DATA = Path(os.environ.get("MTCLUSTER_DATA", ROOT.parent / "shared" / "data"))
+GENERATED = {"gallery", "_generated"}
+PAGES = [
+    path
     for path in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-    for i, block in enumerate(re.findall(r"```python\n(.*?)```", path.read_text(encoding="utf-8"), re.DOTALL))
+    if not GENERATED & set(path.relative_to(ROOT / "docs" if path.name != "README.md" else ROOT).parts)
 ]
+BLOCK = re.compile(r"^```(python|console)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+BLOCKS = {path: BLOCK.findall(path.read_text(encoding="utf-8")) for path in PAGES}
+EXAMPLES = sorted((ROOT / "examples").glob("plot_*.py"))
+COUNTRIES = ["chile", "ghana", "norway"]
 
 
-@pytest.mark.parametrize("code", BLOCKS)
-def test_every_code_block_runs(code, capsys):
-    exec(compile(code, "docs", "exec"), {})
-    assert capsys.readouterr().err == ""
+def name(path):
+    return str(path.relative_to(ROOT))
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder with the files that the commands of the pages name: a survey in three countries, and more of it."""
+    people = make_multitask_blobs(n_samples=60, n_features=3, n_tasks=3, n_clusters=3, separation=9, random_state=0)
+    lines = [
+        [f"p{i}", COUNTRIES[task], f"g{group}", *row]
+        for i, (row, group, task) in enumerate(zip(people.X.round(3).tolist(), people.y, people.tasks, strict=True))
+    ]
+    header = ["person", "country", "group", "trust", "income", "hours"]
+    _write(tmp_path / "survey.csv", header, lines)
+    _write(tmp_path / "more.csv", header, lines[:20])
+    for country in COUNTRIES:
+        own = [[line[0], *line[3:]] for line in lines if line[1] == country]
+        _write(tmp_path / f"{country}.csv", [header[0], *header[3:]], own)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def _write(path, header, lines):
+    with path.open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([header, *lines])
+
+
+def run_command(line):
+    """The exit code of a command of ours; what a shell alone knows is not run."""
+    program, *arguments = shlex.split(line)
+    if program != "mtcluster":
+        return 0
+    try:
+        return main(arguments) or 0
+    except SystemExit as stop:
+        return stop.code or 0
+
+
+@pytest.mark.parametrize("path", [path for path in PAGES if BLOCKS[path]], ids=name)
+def test_every_block_of_a_page_runs(path, folder, capsys):
+    for number, (kind, text) in enumerate(BLOCKS[path], start=1):
+        where = f"{name(path)}, block {number}"
+        if kind == "python":
+            exec(compile(text, where, "exec"), {"__name__": "__main__"})
+            assert capsys.readouterr().err == "", where
+        else:
+            commands = re.findall(r"^\$ (.*)$", text, re.MULTILINE)
+            assert commands, where
+            for command in commands:
+                assert run_command(command) == 0, f"{where}: {command}\n{capsys.readouterr().err}"
+            capsys.readouterr()
 
 
 def test_the_readme_shows_code():
-    assert BLOCKS
+    assert BLOCKS[ROOT / "README.md"]
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=name)
+def test_every_example_runs(path, tmp_path):
+    pytest.importorskip("matplotlib")
+    code = path.read_text(encoding="utf-8")
+    absent = [set_ for set_ in re.findall(r'load_task_set\("(\w+)"\)', code) if not (DATA / f"{set_}.npz").is_file()]
+    if absent:
+        pytest.skip(f"{absent[0]}.npz is not in {DATA}")
+    for module in re.findall(r"^(?:import|from) (\w+)", code, re.MULTILINE):
+        if importlib.util.find_spec(module) is None:
+            pytest.skip(f"{module} is not installed")
+    environment = os.environ | {"MPLBACKEND": "agg", "MTCLUSTER_DATA": str(DATA), "OMP_NUM_THREADS": "1"}
+    options = [sys.executable, "-W", "ignore:FigureCanvasAgg", str(path)]
+    done = subprocess.run(options, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "Warning" not in done.stderr, done.stderr
+    assert done.stdout.strip()
+
+
+@pytest.mark.parametrize("path", PAGES, ids=name)
+def test_links_lead_to_files(path):
+    text = re.sub(r"^```.*?^```$", "", path.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+    for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", text):
+        if "://" in target:
+            continue
+        found = path.parent / target
+        example = ROOT / "examples" / f"{found.stem}.py"
+        made = "gallery" in found.parts and (found.stem == "index" or example.is_file())
+        assert made or found.exists(), f"{name(path)} links to {target}"
