@@ -22,6 +22,7 @@ from .core.solver import Fit, best_fit
 from .decisions import Vote, locate
 from .engines.local import local_rows
 from .look import Look, directional, look_at, take_sample, task_frame
+from .plotting import plot_selection
 from .tables import Table
 from .tasks import read_tasks, read_weights
 
@@ -69,22 +70,7 @@ class Selection:
         ax : matplotlib axes
             With the drawing.
         """
-        if ax is None:
-            from matplotlib.figure import Figure
-
-            ax = Figure(figsize=(5, 3.2), layout="constrained").subplots()
-        c, stability = self.table["n_clusters"], self.table["stability"]
-        ax.errorbar(c, stability, yerr=self.table["error"], color="#0072B2", marker="o", capsize=3)
-        ax.axhline(CLEAR, color="0.6", linestyle=":", linewidth=1)
-        ax.text(0.02, CLEAR - 0.01, "no clear structure below", transform=ax.get_yaxis_transform(), va="top",
-                fontsize=8, color="0.4")  # fmt: skip
-        if self.n_clusters is not None:
-            best = stability[c.index(self.n_clusters)]
-            ax.plot([self.n_clusters], [best], "o", color="#D55E00", markersize=11, fillstyle="none", markeredgewidth=2)
-            ax.annotate(f"suggested: {self.n_clusters}", (self.n_clusters, best), xytext=(0, 10), ha="center",
-                        textcoords="offset points", color="#D55E00")  # fmt: skip
-        ax.set(xlabel="number of clusters", ylabel="stability", ylim=(min(0, *stability), 1.12), xticks=c)
-        return ax
+        return plot_selection(self, ax, clear=CLEAR)
 
 
 class _Reader(BaseEstimator):

@@ -1,0 +1,283 @@
+"""Pictures: what is drawn is what the model says."""
+
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from sklearn.cluster import KMeans
+from sklearn.exceptions import NotFittedError
+
+from mtcluster import LSSMTC, SPMTC, Pooled, plotting, selection
+from mtcluster.datasets import make_multitask_blobs
+from mtcluster.easiness import easiness
+from mtcluster.labelled import Labelled
+from mtcluster.plotting import (
+    plot_cluster_sizes,
+    plot_objective,
+    plot_pace,
+    plot_relatedness,
+    plot_selection,
+    plot_tasks,
+)
+from mtcluster.selection import Selection
+from mtcluster.tables import Table
+
+matplotlib = pytest.importorskip("matplotlib")
+OF_A_MODEL = [plot_tasks, plot_objective, plot_pace, plot_cluster_sizes, plot_relatedness]
+
+
+@pytest.fixture(scope="module")
+def model():
+    X, _, tasks = make_multitask_blobs([40, 30, 50], 6, n_tasks=3, n_clusters=4, random_state=0)
+    names = np.array(["Berlin", "Paris", "Rome"])[tasks]
+    return SPMTC(4, within_weight=0.5, random_state=0).fit(X, tasks=names)
+
+
+@pytest.fixture(scope="module")
+def flat():
+    """A model whose map has one direction."""
+    X, _, tasks = make_multitask_blobs(30, 4, n_tasks=2, n_clusters=2, random_state=0)
+    return LSSMTC(2, within_weight=0.5, n_components=1, random_state=0).fit(X, tasks=tasks)
+
+
+def texts(ax):
+    return [text.get_text() for text in ax.texts]
+
+
+def in_legend(ax):
+    return [text.get_text() for text in ax.get_legend().get_texts()]
+
+
+def saved(ax, folder):
+    ax.figure.savefig(folder / "picture.png")
+    return (folder / "picture.png").stat().st_size
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("plot", OF_A_MODEL)
+def test_every_picture_can_be_saved_and_has_labels(model, tmp_path, plot):
+    ax = plot(model)
+    assert saved(ax, tmp_path) > 1000
+    assert ax.get_xlabel()
+    assert ax.get_ylabel()
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("plot", OF_A_MODEL)
+def test_the_axes_given_are_used_and_returned(model, tmp_path, plot):
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    pyplot.switch_backend("agg")
+    figure, (left, right) = pyplot.subplots(1, 2)
+    assert plot(model, left) is left
+    assert plot(model, ax=right) is right
+    assert left.figure is figure
+    assert saved(left, tmp_path) > 1000
+    pyplot.close(figure)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("plot", OF_A_MODEL)
+def test_one_task_alone_and_many_clusters_are_drawn(tmp_path, plot):
+    alone = LSSMTC(3, random_state=0).fit(make_multitask_blobs(40, n_tasks=1, n_clusters=3, random_state=0).X)
+    assert saved(plot(alone), tmp_path) > 1000
+    X, _, tasks = make_multitask_blobs(60, 5, n_tasks=6, n_clusters=25, random_state=0)
+    many = SPMTC(25, within_weight=0.5, n_init=1, max_iter=2, fraction_step=0.01, random_state=0).fit(X, tasks=tasks)
+    assert saved(plot(many), tmp_path) > 1000
+    assert saved(plot_pace(many, by_task=True), tmp_path) > 1000
+
+
+def test_no_picture_touches_pyplot():
+    code = (
+        "import sys; from mtcluster import LSSMTC, plotting; from mtcluster.datasets import make_multitask_blobs\n"
+        "X, y, tasks = make_multitask_blobs(20, 4, random_state=0)\n"
+        "plotting.plot_tasks(LSSMTC(4, random_state=0).fit(X, tasks=tasks))\n"
+        "print('matplotlib.pyplot' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
+
+
+def test_the_map_shows_every_row_of_it_once(model):
+    ax = plot_tasks(model)
+    drawn = np.concatenate([np.asarray(points.get_offsets()) for points in ax.collections])
+    wanted = model.map_[:, :2]
+    np.testing.assert_allclose(drawn[np.lexsort(drawn.T)], wanted[np.lexsort(wanted.T)])
+    assert texts(ax) == ["0", "1", "2", "3"]
+    assert in_legend(ax) == [*(f"cluster {j}" for j in range(4)), "Berlin", "Paris", "Rome"]
+
+
+def test_cluster_numbers_stand_in_the_middle_of_their_rows(model):
+    for j, text in enumerate(plot_tasks(model).texts):
+        rows = model.map_[model.labels_[model.map_rows_] == j, :2]
+        np.testing.assert_allclose(text.xy, np.median(rows, axis=0))
+
+
+def test_other_axes_of_the_map(model):
+    ax = plot_tasks(model, axes=(2, 1))
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("shared direction 3", "shared direction 2")
+    drawn = np.concatenate([np.asarray(points.get_offsets()) for points in ax.collections])
+    np.testing.assert_allclose(np.sort(drawn[:, 0]), np.sort(model.map_[:, 2]))
+
+
+def test_colors_say_what_was_asked_for(model):
+    by_cluster, by_task, by_easiness = (
+        plot_tasks(model, color=color).collections[1:4] for color in ("cluster", "task", "easiness")
+    )
+    codes = model.task_indices_[model.map_rows_]
+    for k in range(3):
+        labels = model.labels_[model.map_rows_][codes == k]
+        np.testing.assert_allclose(by_cluster[k].get_facecolor()[:, :3], plotting._colors(labels))
+        np.testing.assert_allclose(by_task[k].get_facecolor()[:, :3], plotting._colors([k] * len(labels)))
+        easy = easiness(model.losses_, model.task_indices_)[model.map_rows_][codes == k]
+        np.testing.assert_allclose(by_easiness[k].get_array(), easy)
+
+
+def test_some_tasks_stand_out(model):
+    ax = plot_tasks(model, tasks=["Paris"])
+    hidden, shown = (len(points.get_offsets()) for points in ax.collections)
+    assert (hidden, shown) == (90, 30)
+    assert in_legend(ax)[-2:] == ["Paris", "other tasks"]
+    assert len(plot_tasks(model, tasks="Paris").collections) == 2
+
+
+def test_a_map_of_one_direction_shows_the_distance(flat):
+    ax = plot_tasks(flat)
+    drawn = np.concatenate([np.asarray(points.get_offsets()) for points in ax.collections])
+    np.testing.assert_allclose(np.sort(drawn[:, 1]), np.sort(np.sqrt(flat.losses_)))
+    assert "distance" in ax.get_ylabel()
+    assert in_legend(ax)[-2:] == ["task 0", "task 1"]
+
+
+def test_the_objective_is_drawn_stage_by_stage(model):
+    ax = plot_objective(model)
+    for line, trace in zip(ax.lines, model.objective_trace_, strict=True):
+        np.testing.assert_allclose(line.get_ydata(), trace)
+    np.testing.assert_array_equal(np.concatenate([line.get_xdata() for line in ax.lines]), 1 + np.arange(model.n_iter_))
+    assert texts(ax) == ["warm-up", "50 %", "60 %", "70 %", "80 %", "90 %", "100 %"]
+
+
+@pytest.mark.parametrize("by_task", [False, True])
+def test_the_pace_adds_up(model, by_task):
+    ax = plot_pace(model, by_task=by_task)
+    heights = np.array([bar.get_height() for bar in ax.patches]).reshape(3, len(model.fractions_), -1)
+    np.testing.assert_allclose(heights.sum(axis=0), 100)
+    for k in range(heights.shape[2]):
+        own = model.weight_trace_[:, model.task_indices_ == k] if by_task else model.weight_trace_
+        np.testing.assert_allclose(heights[0, :, k], 100 * (own == 1).mean(axis=1))
+        np.testing.assert_allclose(heights[2, :, k], 100 * (own == 0).mean(axis=1), atol=1e-12)
+    assert in_legend(ax) == ["full weight", "some", "none"]
+
+
+def test_cluster_sizes_are_shares_of_tasks(model):
+    ax = plot_cluster_sizes(model)
+    heights = np.array([bar.get_height() for bar in ax.patches]).reshape(3, 4)
+    np.testing.assert_allclose(heights, 100 * model.cluster_sizes_ / model.cluster_sizes_.sum(axis=1, keepdims=True))
+
+
+def test_a_cluster_that_a_task_lacks_is_marked():
+    X, y, tasks = make_multitask_blobs(60, 6, n_tasks=3, n_clusters=3, separation=12, random_state=0)
+    kept = ~((tasks == 1) & (y == 2))
+    model = Labelled().fit(X[kept], y[kept], tasks=tasks[kept])
+    assert model.cluster_support_[2, 1] < 0.5
+    ax = plot_cluster_sizes(model)
+    assert [len(line.get_xdata()) for line in ax.lines] == [0, 1, 0]
+    assert ax.lines[1].get_xdata()[0] == pytest.approx(2)
+    assert in_legend(ax) == ["task 0", "task 1", "task 2", "support below 0.5"]
+
+
+def test_relatedness_has_numbers_and_names(model):
+    ax = plot_relatedness(model)
+    np.testing.assert_allclose(ax.images[0].get_array(), model.task_relatedness_)
+    assert texts(ax) == [f"{value:.2f}" for value in model.task_relatedness_.ravel()]
+    assert [text.get_text() for text in ax.get_yticklabels()] == ["Berlin", "Paris", "Rome"]
+
+
+def test_a_selection_is_drawn_from_itself_or_its_table():
+    table = Table(n_clusters=[2, 3, 4], stability=[0.4, 0.9, 0.6], error=[0.1, 0.0, 0.2])
+    found = Selection(table, 3, "3 clusters")
+    for ax in (found.plot(), plot_selection(found)):
+        assert "suggested: 3" in texts(ax)
+        np.testing.assert_allclose(np.asarray(ax.containers[0].lines[0].get_ydata(), float), [0.4, 0.9, 0.6])
+    assert "suggested: 3" not in texts(plot_selection(table))
+    assert "suggested" not in " ".join(texts(Selection(table, None, "none").plot()))
+    for wrong in (3, {"stability": [1]}, None):
+        with pytest.raises(TypeError, match="what select_n_clusters returns"):
+            plot_selection(wrong)
+
+
+def test_the_line_of_clear_structure_is_that_of_the_selection():
+    assert plot_selection.__kwdefaults__["clear"] == selection.CLEAR
+
+
+def test_colors_differ_and_begin_with_those_for_the_color_blind():
+    found = plotting._colors(range(21))
+    assert len(np.unique(np.round(found, 3), axis=0)) == 21
+    assert matplotlib.colors.to_hex(found[0]).upper() == "#0072B2"
+    np.testing.assert_allclose(plotting._colors([22]), found[[1]])
+
+
+def test_labels_of_another_clusterer_are_drawn(blobs):
+    X, _, tasks = blobs
+    labels = Pooled(KMeans(4, random_state=0)).fit(X, tasks=tasks).labels_
+    described = Labelled("k-means").fit(X, labels, tasks=tasks)
+    assert len(plot_tasks(described, color="easiness").collections) > 0
+    assert plot_relatedness(described).images
+    for plot in (plot_objective, plot_pace):
+        with pytest.raises(ValueError, match=r"stages of a fit, and Labelled had none"):
+            plot(described)
+
+
+def test_dask_arrays_are_drawn(blobs):
+    da = pytest.importorskip("dask.array")
+    X, _, tasks = blobs
+    model = LSSMTC(4, within_weight=0.5, random_state=0).fit(da.from_array(X, chunks=(50, -1)), tasks=tasks)
+    assert len(plot_tasks(model).texts) == 4
+    assert len(plot_pace(model, by_task=True).patches) == 9
+
+
+@pytest.mark.parametrize("plot", OF_A_MODEL)
+def test_models_that_cannot_be_drawn_are_refused(blobs, plot):
+    with pytest.raises(NotFittedError):
+        plot(SPMTC(4))
+    with pytest.raises(TypeError, match=r"Pooled has none: mtcluster\.labelled\.Labelled"):
+        plot(Pooled(KMeans(4, random_state=0)).fit(blobs.X, tasks=blobs.tasks))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"color": "labels"}, "color='labels' should be 'cluster', 'task' or 'easiness'"),
+        ({"axes": (0, 0)}, "two different columns of the map, from 0 to 3"),
+        ({"axes": (0, 4)}, "two different columns of the map, from 0 to 3"),
+        ({"axes": (0, -1)}, "two different columns"),
+        ({"axes": 1}, "two different columns"),
+        ({"axes": (0, 1, 2)}, "two different columns"),
+        ({"axes": "xy"}, "two different columns"),
+        ({"tasks": ["Oslo", "Rome"]}, r"tasks=\['Oslo'\] should be tasks of the fit: known are \['Berlin'"),
+        ({"tasks": []}, r"tasks=\[\] should be tasks of the fit"),
+    ],
+)
+def test_wrong_arguments_are_named(model, arguments, message):
+    with pytest.raises(ValueError, match=message):
+        plot_tasks(model, **arguments)
+
+
+def test_a_map_of_one_direction_has_no_other_axes(flat):
+    with pytest.raises(ValueError, match="the map has one direction"):
+        plot_tasks(flat, axes=(1, 0))
+
+
+def test_without_matplotlib_it_is_said_how_to_get_it(model, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    for plot in OF_A_MODEL:
+        with pytest.raises(ImportError, match=r"pip install 'mtcluster\[plot\]'"):
+            plot(model)
+
+
+def test_a_picture_leaves_the_model_alone(model):
+    before = pickle.dumps(model)
+    for plot in OF_A_MODEL:
+        plot(model)
+    assert pickle.dumps(model) == before
