@@ -6,14 +6,13 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..explanation import ALIKE
-from .words import count, listed, percent, quoted
+from .clusters import places
+from .words import count, likeness, listed, percent, quoted
 
 FAR = 10.0  # times the usual loss from which on an example is far out
 MANY = 0.01  # share of examples far out that is more than a few odd ones
 HUGE = 0.8  # share of one cluster from which on the others are details
 RULING = 0.8  # share of the spread between clusters from which on one feature decides alone
-
-TOLD = 4  # tasks that one piece of advice names
 
 Advice = dict[str, str]  # what was found, and what to try
 
@@ -83,25 +82,21 @@ def unrelated(summary: dict[str, Any]) -> Iterator[Advice]:
     pairs = [matrix[i][j] for i in together for j in together if i < j]
     if pairs and max(pairs) < ALIKE:
         yield {
-            "found": f"The tasks are not much alike: their relatedness is {max(pairs):.2f} of 1 at most.",
+            "found": f"The tasks are not much alike: their relatedness is {likeness(max(pairs))} of 1 at most.",
             "try": "Cluster them apart (PerTask, or within_weight=1) and compare; sharing may not help here.",
         }
 
 
 def missing(summary: dict[str, Any]) -> Iterator[Advice]:
     """Clusters that some tasks lack."""
+    names = [task["name"] for task in summary["tasks"]]
     for few, what, then in (
         (True, "Hardly there", "The few examples with such a number there may be stragglers: look at some of them."),
-        (False, "Another group under the same number", "Look at its examples before you compare tasks by it."),
+        (False, "Perhaps another group", "Look at some of its examples before you compare tasks by it."),
     ):
-        by_task: dict[int, list[str]] = {}
-        for item in summary["sizes"]["missing"]:
-            if item["few"] == few:
-                by_task.setdefault(item["task"], []).append(str(item["cluster"]))
-        told = [f"cluster {listed(clusters)} in {_names(summary, [k])[0]}" for k, clusters in by_task.items()]
-        if told:
-            more = f"; and {count(len(told) - TOLD, 'task')} more" if len(told) > TOLD else ""
-            yield {"found": f"{what}: {'; '.join(told[:TOLD])}{more}.", "try": then}
+        found = places(summary["sizes"]["missing"], names, few=few)
+        if found:
+            yield {"found": f"{what}: {found}.", "try": then}
 
 
 def outliers(summary: dict[str, Any]) -> Iterator[Advice]:

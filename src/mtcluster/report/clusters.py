@@ -8,13 +8,13 @@ import numpy as np
 
 from ..core.model import Array
 from ..explanation import PRESENT
-from .words import listed, number, percent, plain, quoted, rounded, whole
+from .words import count, listed, number, percent, plain, quoted, rounded, whole
 
 SHARED_FEATURES, TASK_FEATURES = 6, 4  # above the rest that are shown, and as many below
 NAMED = 3  # features that stand for a cluster in a line
-ROUNDING = 1e-6  # of that again: 0 but for rounding
 FAINT = 0.02  # a difference of a smaller share of the cluster's largest one says nothing
-LINES = 8  # about missing clusters
+ROUNDING = 1e-6  # of that again: 0 but for rounding
+PLACES = 6  # tasks that a sentence about missing clusters names
 PAIRS = 400  # of a task and a cluster that are shown: what differs in all of them is no longer read
 
 
@@ -142,17 +142,24 @@ def _size_sentences(found: dict[str, Any], names: list[str], c: int) -> list[str
 
 
 def _missing_sentences(missing: list[dict[str, Any]], names: list[str]) -> list[str]:
+    few, elsewhere = places(missing, names, few=True), places(missing, names, few=False)
     lines = []
-    for few, told in (
-        (True, "Cluster {} is missing, or hardly there, in {}."),
-        (False, "Cluster {} lies elsewhere in {}: the examples with this number there are another group."),
-    ):
-        for j in sorted({item["cluster"] for item in missing if item["few"] == few}):
-            where = [quoted(names[item["task"]]) for item in missing if (item["cluster"], item["few"]) == (j, few)]
-            lines.append(told.format(j, listed(where)))
-    return (
-        lines if len(lines) <= LINES else [*lines[:LINES], f"{len(lines) - LINES} more of this kind are in the table."]
-    )
+    if few:
+        lines.append(f"Missing, or hardly there: {few}.")
+    if elsewhere:
+        lines.append(f"Elsewhere than in the other tasks, so perhaps another group: {elsewhere}.")
+    return lines
+
+
+def places(missing: list[dict[str, Any]], names: list[str], *, few: bool) -> str:
+    """Which clusters lack support where, because they have few rows there or because these lie elsewhere."""
+    by_task: dict[int, list[str]] = {}
+    for item in missing:
+        if item["few"] == few:
+            by_task.setdefault(item["task"], []).append(str(item["cluster"]))
+    told = [f"cluster {listed(found)} in {quoted(names[k])}" for k, found in by_task.items()]
+    more = [f"and in {count(len(told) - PLACES, 'more task')}"] if len(told) > PLACES else []
+    return "; ".join([*told[:PLACES], *more])
 
 
 def features(model: Any, names: list[str]) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -11,7 +10,7 @@ import numpy as np
 from ..core.model import Array
 from ..explanation import PRESENT
 from .clusters import sharing
-from .words import CELL, plain, rounded, text, whole
+from .words import CELL, embedded, plain, rounded, text, whole
 
 POINTS = 20_000  # of the map: more are neither told apart nor drawn quickly
 STEPS = 9_999  # that an axis of the map is rounded to: finer than any screen
@@ -73,7 +72,7 @@ def short_ids(ids: Sequence[Any]) -> list[str]:
     """Identifiers as text, shortened together until they take little room."""
     for longest in ID_LENGTHS:
         found = [text(value, longest) for value in ids]
-        if len(json.dumps(found, ensure_ascii=False).encode()) <= ID_BYTES:
+        if len(embedded(found).encode()) <= ID_BYTES:
             break
     return found
 

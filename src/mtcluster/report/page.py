@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import json
 from typing import Any
 
 from . import sections
 from .parts import esc, fill, resource
+from .words import embedded
 
 SECTIONS = (
     ("done", "What was done", sections.done),
@@ -22,7 +22,6 @@ SECTIONS = (
     ("decisions", "What was decided, and why", sections.decisions),
     ("next", "What to try next", sections.advice),
 )
-ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
 
 
 def render(summary: dict[str, Any]) -> str:
@@ -66,14 +65,6 @@ def render(summary: dict[str, Any]) -> str:
         "SCRIPT": script,
     }
     return fill("page.html", filled)
-
-
-def embedded(value: Any) -> str:
-    """JSON that may stand in a script element: nothing in it can end the element."""
-    found = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    for character, code in ESCAPES.items():
-        found = found.replace(character, code)
-    return found
 
 
 def _for_script(summary: dict[str, Any]) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from typing import Any
 from .words import number, percent
 
 COLOURS = 8  # of the palette; from there on shapes tell clusters apart as well
+UNBROKEN = 20  # letters of a word that is never broken
 TALL = 16  # rows from which on a table scrolls in its box
 LABEL = 14  # least width of a part of a chart that has room for its name
 WIDTH, HEIGHT, LEFT = 640, 200, 70  # of a chart, and the room left of it, in its own units
@@ -34,7 +35,8 @@ def esc(value: Any) -> str:
 
 def name(value: Any) -> str:
     """A name from the data, kept from turning the direction of what stands beside it."""
-    return f"<bdi>{esc(value)}</bdi>"
+    long = any(len(word) > UNBROKEN for word in str(value).split())
+    return f'<bdi class="long">{esc(value)}</bdi>' if long else f"<bdi>{esc(value)}</bdi>"
 
 
 def paragraphs(lines: Sequence[str]) -> str:

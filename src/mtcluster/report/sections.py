@@ -22,7 +22,7 @@ from .parts import (
     table,
     tag,
 )
-from .words import count, number, percent, whole
+from .words import count, likeness, number, percent, whole
 
 MATRIX = 40  # tasks of the matrix of relatedness: larger ones are not read as numbers
 
@@ -159,7 +159,7 @@ def relatedness(summary: Summary) -> str:
     if len(shown) < len(tasks):
         told += f"<p>The {MATRIX} largest tasks are shown.</p>"
     names, matrix = [name(tasks[k]["name"]) for k in shown], found["matrix"]
-    rows = [[names[i], *(heat(matrix[k][l], f"{matrix[k][l]:.2f}") for l in shown)] for i, k in enumerate(shown)]
+    rows = [[names[i], *(heat(matrix[k][l], likeness(matrix[k][l])) for l in shown)] for i, k in enumerate(shown)]
     how = "1: the same clusters of the same sizes; 0: nothing in common. Where a task lies as a whole does not matter."
     return f'{told}{table("How alike the clusters of two tasks lie", ["Task", *names], rows)}<p class="faint">{how}</p>'
 

@@ -8,14 +8,14 @@ from dataclasses import asdict, is_dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
+from sklearn.exceptions import NotFittedError
 
 from ..core.model import host
 from ..easiness import easiness, outlier_scores
 from ..explanation import ALIKE, describe
 from . import clusters, course, examples
 from .advice import FAR, advise
-from .words import count, listed, plain, quoted, rounded, text
+from .words import count, likeness, listed, plain, quoted, rounded, text
 
 FITTED = (
     "labels_", "losses_", "tasks_", "task_indices_", "cluster_sizes_", "task_centers_", "shared_centers_", "subspace_",
@@ -71,7 +71,8 @@ def summarize(
     >>> summary["n_rows"], summary["n_tasks"], summary["n_clusters"]
     (300, 3, 4)
     """
-    check_is_fitted(model)
+    if not hasattr(model, "labels_"):
+        raise NotFittedError(f"model is a {type(model).__name__} that is not fitted: call its fit first.")
     model = _on_host(model)
     if is_dataclass(stability) and not isinstance(stability, type):
         stability = asdict(stability)
@@ -155,8 +156,8 @@ def _overview(model: Any, data: dict[str, Any] | None) -> dict[str, Any]:
         then = f"{method} divided them into {count(c, 'cluster')}."
     elif clusters.sharing(model).any():
         then = (
-            f"{method} divided them into {count(c, 'cluster')}, all tasks together: a cluster's number means the same "
-            "group in every task."
+            f"{method} divided them into {count(c, 'cluster')}, all tasks together: a cluster's number stands "
+            "for the same group in every task that has it."
         )
     else:
         then = f"{method} divided each task into {count(c, 'cluster')} by itself."
@@ -178,13 +179,14 @@ def relatedness(model: Any, names: list[str]) -> dict[str, Any]:
     if not pairs:
         line = "There is one task, so there is nothing to compare."
     elif len(pairs) == 1:
-        line = f"The two tasks are {'alike' if pairs[0][0] >= ALIKE else 'not much alike'}: {pairs[0][0]:.2f} of 1."
+        value = pairs[0][0]
+        line = f"The two tasks are {'alike' if value >= ALIKE else 'not much alike'}: {likeness(value)} of 1."
     else:
         (high, a, b), (low, e, f) = max(pairs), min(pairs)
         alike = sum(value >= ALIKE for value, _, _ in pairs)
         told = "All pairs of tasks are" if alike == len(pairs) else f"{alike} of {len(pairs)} pairs of tasks are"
         line = (
             f"{told} alike ({ALIKE:g} of 1 or more). Most alike are {listed([quoted(names[a]), quoted(names[b])])} "
-            f"({high:.2f}), least {listed([quoted(names[e]), quoted(names[f])])} ({low:.2f})."
+            f"({likeness(high)}), least {listed([quoted(names[e]), quoted(names[f])])} ({likeness(low)})."
         )
     return {"matrix": rounded(R, 6), "sentences": [line]}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Mapping
@@ -10,12 +11,14 @@ from typing import Any
 import numpy as np
 
 from ..core.model import host
+from ..explanation import ALIKE
 
 NAME = 80  # characters of a name that are shown
 CELL = 160  # of a cell of the user's table
 SHOWN = 8  # names in a list
 SPACE = "\u00a0"  # between the thousands of a number, where no line may break
 CONTROLS = {code: 0x2400 + code for code in range(32)} | {127: 0x2421}  # their pictures in Unicode
+ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
 BIDI = re.compile("[\u0590-\u08ff\u200e\u200f\u202a-\u202e\u2066-\u2069\ufb1d-\ufdff\ufe70-\ufefc]")
 
 
@@ -93,6 +96,17 @@ def percent(share: float | None) -> str:
     return f"{min(100 * share, 99) if share < 1 else 100:.0f}{SPACE}%"
 
 
+def likeness(value: float) -> str:
+    """A relatedness in two digits, or in three where two would say that tasks are alike which are not.
+
+    Examples
+    --------
+    >>> likeness(0.73), likeness(0.498)
+    ('0.73', '0.498')
+    """
+    return f"{value:.2f}" if (value >= ALIKE) == (round(value, 2) >= ALIKE) else f"{value:.3f}"
+
+
 def rounded(values: Any, digits: int = 4) -> list[Any]:
     """Numbers of an array to so many significant digits, as lists of floats; None for what is not finite."""
     array = np.asarray(host(values), dtype=np.float64)
@@ -118,3 +132,11 @@ def plain(value: Any) -> Any:
     if getattr(value, "ndim", 0) >= 1:
         return f"array of shape {tuple(value.shape)}"
     return text(value, CELL)
+
+
+def embedded(value: Any) -> str:
+    """JSON that may stand in a script element: nothing in it can end the element."""
+    found = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    for character, code in ESCAPES.items():
+        found = found.replace(character, code)
+    return found

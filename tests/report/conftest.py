@@ -1,0 +1,54 @@
+"""Fitted models that reports are made of."""
+
+import numpy as np
+import pytest
+
+from mtcluster import SPMTC
+from mtcluster.datasets import make_multitask_blobs
+
+HOSTILE = [
+    "<script>window.hacked=1</script>",
+    '"><img src=x onerror="window.hacked=1">',
+    "</script><script>window.hacked=1</script>",
+    "<!--<script>",
+    "' onmouseover='window.hacked=1",
+    "\u202eright to left \u05d0\u05d1",
+    "line\u2028break\u2029 and \x00 control \ud800",
+    "${alert(1)} %%BODY%% {{7*7}} \\u003c",
+    "javascript:window.hacked=1//",
+    "x" * 500,
+]
+
+
+@pytest.fixture(scope="session")
+def blob_model():
+    """Three tasks, four clear clusters, six features."""
+    X, _, tasks = make_multitask_blobs(
+        [40, 30, 50], 6, n_tasks=3, n_clusters=4, separation=9, task_shift=2, random_state=0
+    )
+    names = np.array(["north", "south", "west"])[np.unique(np.asarray(tasks), return_inverse=True)[1]]
+    return SPMTC(n_clusters=4, random_state=0).fit(X, tasks=names)
+
+
+@pytest.fixture(scope="session")
+def hostile_arguments():
+    """Names that try to be markup or script, wherever a name may stand."""
+    return {
+        "ids": [HOSTILE[i % len(HOSTILE)] + str(i) for i in range(120)],
+        "feature_names": HOSTILE[:6],
+        "title": HOSTILE[0] + HOSTILE[2],
+        "data": {
+            "files": [{"name": name, "rows": 1, "bytes": 2} for name in HOSTILE],
+            "lines": list(HOSTILE),
+        },
+        "cells": lambda rows: [{HOSTILE[0]: HOSTILE[1], HOSTILE[2]: HOSTILE[3], "plain": HOSTILE[6]} for _ in rows],
+        "settings": {HOSTILE[0]: HOSTILE[1], "nested": {"list": HOSTILE}},
+    }
+
+
+@pytest.fixture(scope="session")
+def hostile_model():
+    """The same blobs in tasks with such names."""
+    X, _, tasks = make_multitask_blobs([40, 30, 50], 6, n_tasks=3, n_clusters=4, separation=9, random_state=0)
+    names = np.array(HOSTILE[:3], dtype=object)[np.unique(np.asarray(tasks), return_inverse=True)[1]]
+    return SPMTC(n_clusters=4, random_state=0).fit(X, tasks=names)
