@@ -23,6 +23,7 @@ from ._progress import watched
 from .console import Console
 from .core.model import Array, host
 from .easiness import easiness, outlier_scores
+from .engines import is_dask
 from .io import Collection, InputError, Reading, need, read_files
 from .labelled import Labelled
 from .metrics import joint_accuracy, task_scores
@@ -54,7 +55,7 @@ def fit(arguments: Namespace, console: Console) -> dict[str, Any]:
     """Read, prepare, cluster, and write the folder of the run; returns what is to be told."""
     need("skops", "files", "writing a model")
     seconds: dict[str, float] = {}
-    restarts = arguments.restarts
+    began, restarts = perf_counter(), arguments.restarts
     with (
         folder.new_folder(arguments.out, force=arguments.force) as out,
         console.working(READING + DECIDING * (1 + restarts + (arguments.clusters == "auto")) + WRITING),
@@ -85,7 +86,7 @@ def fit(arguments: Namespace, console: Console) -> dict[str, Any]:
         console.finish(WRITING)
     for note in notes:
         console.note(f"note: {note}")
-    return _told(arguments, described, stability, lines, seconds)
+    return _told(arguments, described, stability, lines, perf_counter() - began)
 
 
 def predict(arguments: Namespace, console: Console) -> dict[str, Any]:
@@ -136,7 +137,7 @@ def compare(arguments: Namespace, console: Console) -> dict[str, Any]:
     if unknown or not arguments.methods:
         raise InputError(f"--methods {','.join(unknown) or '(nothing)'}: known are {', '.join(METHODS)}.")
     with console.working(READING + DECIDING * (1 + arguments.restarts) * len(arguments.methods)):
-        rows, _, X = _read(arguments, console)
+        rows, preparation, X = _read(arguments, console)
         tasks = np.asarray(rows.tasks, dtype=str)
         if arguments.label is not None and len(set(rows.classes if rows.classes is not None else [])) < 2:
             raise InputError(
@@ -157,7 +158,7 @@ def compare(arguments: Namespace, console: Console) -> dict[str, Any]:
         "n_clusters": n_clusters,
         "n_rows": len(rows),
         "table": table.rows(),
-        "notes": [*notes, *filter(None, [chosen])],
+        "notes": [*preparation.lines(), *filter(None, [chosen]), *notes],
     }
 
 
@@ -201,8 +202,6 @@ def _read(arguments: Namespace, console: Console) -> tuple[Collection, Preparati
     )
     X = preparation.fit_transform(rows)
     console.finish(READING)
-    for line in preparation.lines():
-        console.note(f"  {line}")
     return rows, preparation, X
 
 
@@ -273,9 +272,12 @@ def _fit(
     console.begin(f"{method}: {X.shape[0]} rows, {X.shape[1]} features, {n_clusters} clusters")
     with _mendable(), _placed_on(arguments, X, tasks) as (there, labels), watched(model, listen):
         model.fit(there, tasks=labels)
-        model.labels_ = host(model.labels_)
-    if len(left) and left[-1] == DECIDING:
+        for name, value in list(vars(model).items()):
+            if is_dask(value):
+                setattr(model, name, host(value))
+    if left[-1] == DECIDING:
         console.finish(DECIDING)
+    _forget_affinities(model)
     if hasattr(model, "map_") and len(model.tasks_) == len(set(tasks.tolist())):
         return model, model
     return model, Labelled(method).fit(X, model.labels_, tasks=tasks)
@@ -345,7 +347,7 @@ def _settings(
     return {
         "format": folder.FORMAT,
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "files": [_file(path) for path in rows.files],
+        "files": [_file(path, n) for path, n in zip(rows.files, rows.counts, strict=True)],
         "options": options,
         "columns": preparation.columns if len(preparation.columns) <= 1000 else f"{len(preparation.columns)} columns",
         "preparation": preparation.lines(),
@@ -357,12 +359,12 @@ def _settings(
     }
 
 
-def _file(path: Path) -> dict[str, Any]:
+def _file(path: Path, n: int) -> dict[str, Any]:
     digest = hashlib.sha256()
     with path.open("rb") as file:
         while piece := file.read(2**20):
             digest.update(piece)
-    return {"name": str(path), "bytes": path.stat().st_size, "sha256": digest.hexdigest()}
+    return {"name": str(path), "rows": n, "bytes": path.stat().st_size, "sha256": digest.hexdigest()}
 
 
 def _write(
@@ -399,7 +401,7 @@ def _write(
 
 
 def _told(
-    arguments: Namespace, described: Any, stability: Stability | None, lines: list[str], seconds: dict[str, float]
+    arguments: Namespace, described: Any, stability: Stability | None, lines: list[str], seconds: float
 ) -> dict[str, Any]:
     tasks = [str(task) for task in described.tasks_.tolist()]
     sizes = described.cluster_sizes_.round().astype(int).tolist()
@@ -411,7 +413,7 @@ def _told(
         "left_alone": [task for task, weight in zip(tasks, host(described.within_weight_), strict=True) if weight == 1],
         "stability": None if stability is None else stability.agreement,
         "lines": lines,
-        "seconds": round(sum(seconds.values()), 2),
+        "seconds": round(seconds, 2),
     }
 
 
@@ -473,6 +475,13 @@ def _plain(value: Any) -> Any:
 
 def _spectral(c: int, seed: int) -> SpectralClustering:
     return SpectralClustering(c, affinity="nearest_neighbors", assign_labels="cluster_qr", random_state=seed)
+
+
+def _forget_affinities(model: Any) -> None:
+    """A fitted spectral clustering keeps a matrix of all pairs of neighbours, which nobody asks for."""
+    for inner in getattr(model, "estimators_", [getattr(model, "estimator_", None)]):
+        if hasattr(inner, "affinity_matrix_"):
+            del inner.affinity_matrix_
 
 
 @contextmanager

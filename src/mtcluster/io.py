@@ -50,6 +50,8 @@ class Collection:
     ids: Array  # (n,) strings
     classes: Array | None = None  # (n,)
 
+    counts: tuple[int, ...] = ()  # rows of each file
+
     @property
     def is_table(self) -> bool:
         """Whether the values are columns of several kinds."""
@@ -116,7 +118,7 @@ def _read(path: Path, how: Reading) -> Collection:
         raise InputError(f"{path} cannot be read as {kind}: {reason}") from error
     if not len(part):
         raise InputError(f"{path} has a header but no rows.")
-    return part
+    return replace(part, counts=(len(part),))
 
 
 def _read_table(path: Path, how: Reading) -> Collection:
@@ -329,16 +331,15 @@ def _joined(parts: list[Collection], how: Reading, shown: list[str]) -> Collecti
         part.ids if own else np.array([f"{name}:{i}" for i in part.ids])
         for part, name in zip(parts, shown, strict=True)
     ]
-    classes = [part.classes for part in parts]
+    classes = [part.classes for part in parts if part.classes is not None]
     return Collection(
         tuple(path for part in parts for path in part.files),
         stacked,
         first.names,
         np.concatenate([part.tasks for part in parts if part.tasks is not None]),
         np.concatenate(ids),
-        None
-        if any(known is None for known in classes)
-        else np.concatenate([known for known in classes if known is not None]),
+        np.concatenate(classes) if len(classes) == len(parts) else None,
+        tuple(count for part in parts for count in part.counts),
     )
 
 

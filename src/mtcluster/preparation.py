@@ -65,7 +65,10 @@ class Preparation:
                 "--tfidf is for matrices of counts (.npz, .mtx, .h5ad): name the columns of a table by --text."
             )
         self._find_kinds(rows)
-        self._look_for_gaps(rows)
+        self.filled = self._look_for_gaps(rows)
+        empty = [name for name, count in self.filled if count == len(rows)]
+        if empty:
+            raise InputError(f"{rows.files[0]}: column {empty[0]!r} has no value at all: leave it out with --features.")
         self.medians = [float(np.nanmedian(_numbers(rows.values[name], name, rows))) for name in self.numeric]
         blocks = []
         self.scaler = None
@@ -188,7 +191,7 @@ class Preparation:
                 )
             self.categories.append(name)
 
-    def _look_for_gaps(self, rows: Collection) -> None:
+    def _look_for_gaps(self, rows: Collection) -> list[tuple[str, int]]:
         """Refuse missing values with their columns and counts, unless they are filled."""
         counts = rows.values[self.columns].isna().sum()
         gaps = [(name, int(counts[name])) for name in self.columns if counts[name]]
@@ -199,10 +202,7 @@ class Preparation:
                 f"{rows.files[0]}: values are missing in {len(gaps)} column(s): {shown}{more}. Add --impute median to "
                 "fill them, or leave these columns out with --features."
             )
-        empty = [name for name, count in gaps if count == len(rows) and name not in self.text]
-        if empty:
-            raise InputError(f"{rows.files[0]}: column {empty[0]!r} has no value at all: leave it out with --features.")
-        self.filled = gaps
+        return gaps
 
     def _numeric(self, rows: Collection) -> Array:
         X = np.empty((len(rows), len(self.numeric)))

@@ -230,7 +230,7 @@ def test_counts_are_weighted_when_asked(run, tmp_path, counts):
 def test_a_cluster_of_workers_gives_the_same_labels(fitted, run, labels, tmp_path):
     distributed = pytest.importorskip("distributed")
     with distributed.LocalCluster(
-        n_workers=1, threads_per_worker=2, processes=False, dashboard_address=None, host="127.0.0.1"
+        n_workers=1, threads_per_worker=1, processes=True, dashboard_address=None, host="127.0.0.1"
     ) as cluster:
         code, _, err = run("fit", "survey.csv", "--task", "country", "--id", "person", "--label", "class", "--clusters",
                            3, "--restarts", 0, "--scheduler", cluster.scheduler_address, "--out", "there")  # fmt: skip

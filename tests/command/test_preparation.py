@@ -1,0 +1,77 @@
+"""Columns → numbers, the same in fit and in predict."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mtcluster.io import Collection, InputError
+from mtcluster.preparation import Preparation
+
+pd = pytest.importorskip("pandas")
+
+
+def rows(frame):
+    return Collection((Path("t.csv"),), frame, list(frame.columns), None, np.arange(len(frame)).astype(str))
+
+
+def test_numbers_are_standardised_and_brought_back():
+    frame = pd.DataFrame({"a": [1.0, 2, 3, 6], "b": [10, 20, 30, 40]})
+    how = Preparation()
+    X = how.fit_transform(rows(frame))
+    np.testing.assert_allclose(X.mean(axis=0), 0, atol=1e-12)
+    np.testing.assert_allclose(X.std(axis=0), 1)
+    np.testing.assert_allclose(how.original(X), frame.to_numpy())
+    np.testing.assert_allclose(how.transform(rows(frame.iloc[:2])), X[:2])
+
+
+def test_categories_become_0_and_1_and_new_ones_none():
+    frame = pd.DataFrame({"sex": ["f", "m", "m"], "land": ["de", "fr", "it"], "smokes": [True, False, True]})
+    how = Preparation()
+    X = how.fit_transform(rows(frame))
+    assert how.names == ["sex = m", "land = de", "land = fr", "land = it", "smokes = True"]
+    np.testing.assert_array_equal(X, [[0, 1, 0, 0, 1], [1, 0, 1, 0, 0], [1, 0, 0, 1, 1]])
+    new = pd.DataFrame({"sex": ["m"], "land": ["uk"], "smokes": [False]})
+    np.testing.assert_array_equal(how.transform(rows(new)), [[1, 0, 0, 0, 0]])
+
+
+def test_texts_and_numbers_stand_side_by_side():
+    frame = pd.DataFrame({"story": ["cats purr", "dogs bark", "cats and dogs"], "age": [1.0, 2.0, 4.0]})
+    how = Preparation(text=("story",), scale="none")
+    X = how.fit_transform(rows(frame))
+    assert how.names == ["age", "bark", "cats", "dogs", "purr"]  # "and" is a stop word
+    np.testing.assert_allclose(X[:, 0].toarray().ravel(), [1, 2, 4])
+    np.testing.assert_allclose(np.linalg.norm(X[:, 1:].toarray(), axis=1), 1)
+
+
+def test_gaps_are_filled_with_the_medians_of_the_fit():
+    frame = pd.DataFrame({"a": [1.0, np.nan, 3, 9], "kind": ["x", None, "y", "x"]})
+    how = Preparation(impute="median", scale="none")
+    X = how.fit_transform(rows(frame))
+    assert X[1, 0] == 3
+    assert how.names[1:] == ["kind = (missing)", "kind = x", "kind = y"]
+    assert how.transform(rows(pd.DataFrame({"a": [np.nan], "kind": ["y"]})))[0, 0] == 3
+
+
+def test_gaps_in_other_rows_are_refused_too():
+    how = Preparation()
+    how.fit_transform(rows(pd.DataFrame({"a": [1.0, 2.0]})))
+    with pytest.raises(InputError, match=r"a \(1\)"):
+        how.transform(rows(pd.DataFrame({"a": [np.nan, 1.0]})))
+
+
+def test_a_constant_column_is_harmless():
+    X = Preparation().fit_transform(rows(pd.DataFrame({"a": [1.0, 1.0], "b": [1.0, 2.0]})))
+    assert np.isfinite(X).all()
+
+
+def test_nullable_and_unsigned_types_are_numbers():
+    frame = pd.DataFrame({"a": pd.array([1, 2, None], dtype="Int64"), "b": np.array([1, 2, 3], dtype="uint8")})
+    X = Preparation(impute="median").fit_transform(rows(frame))
+    assert X.shape == (3, 2)
+
+
+def test_numbers_kept_as_text_are_refused_with_the_value():
+    frame = pd.DataFrame({"a": ["1", "2", "three", "4"]})
+    with pytest.raises(InputError, match=r"'three' in row 3"):
+        Preparation().fit_transform(rows(frame))
