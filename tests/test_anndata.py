@@ -12,7 +12,7 @@ from mtcluster.easiness import easiness, outlier_scores
 anndata = pytest.importorskip("anndata")
 pd = pytest.importorskip("pandas")
 
-pytestmark = pytest.mark.filterwarnings("error")
+pytestmark = pytest.mark.filterwarnings("error::UserWarning")
 
 
 @pytest.fixture

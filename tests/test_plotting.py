@@ -55,7 +55,7 @@ def saved(ax, folder):
     return (folder / "picture.png").stat().st_size
 
 
-@pytest.mark.filterwarnings("error")
+@pytest.mark.filterwarnings("error::UserWarning")
 @pytest.mark.parametrize("plot", OF_A_MODEL)
 def test_every_picture_can_be_saved_and_has_labels(model, tmp_path, plot):
     ax = plot(model)
@@ -64,7 +64,7 @@ def test_every_picture_can_be_saved_and_has_labels(model, tmp_path, plot):
     assert ax.get_ylabel()
 
 
-@pytest.mark.filterwarnings("error")
+@pytest.mark.filterwarnings("error::UserWarning")
 @pytest.mark.parametrize("plot", OF_A_MODEL)
 def test_the_axes_given_are_used_and_returned(model, tmp_path, plot):
     pyplot = pytest.importorskip("matplotlib.pyplot")
@@ -77,7 +77,7 @@ def test_the_axes_given_are_used_and_returned(model, tmp_path, plot):
     pyplot.close(figure)
 
 
-@pytest.mark.filterwarnings("error")
+@pytest.mark.filterwarnings("error::UserWarning")
 @pytest.mark.parametrize("plot", OF_A_MODEL)
 def test_one_task_alone_and_many_clusters_are_drawn(tmp_path, plot):
     alone = LSSMTC(3, random_state=0).fit(make_multitask_blobs(40, n_tasks=1, n_clusters=3, random_state=0).X)
@@ -252,6 +252,7 @@ def test_models_that_cannot_be_drawn_are_refused(blobs, plot):
         ({"axes": (0, 0)}, "two different columns of the map, from 0 to 3"),
         ({"axes": (0, 4)}, "two different columns of the map, from 0 to 3"),
         ({"axes": (0, -1)}, "two different columns"),
+        ({"axes": (0, 1.5)}, "two different columns"),
         ({"axes": 1}, "two different columns"),
         ({"axes": (0, 1, 2)}, "two different columns"),
         ({"axes": "xy"}, "two different columns"),

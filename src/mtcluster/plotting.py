@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from importlib import import_module
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -363,7 +364,7 @@ def _points(model: Any, axes: Sequence[int]) -> tuple[Array, tuple[str, str]]:
         distance = np.sqrt(host(model.losses_)[host(model.map_rows_)])
         return np.column_stack([Y[:, 0], distance]), ("shared direction 1", "distance from what the model makes of it")
     try:
-        first, second = (int(axis) for axis in axes)
+        first, second = (index(axis) for axis in axes)
         right = first != second and {first, second} <= set(range(Y.shape[1]))
     except (TypeError, ValueError):
         right = False
