@@ -41,7 +41,6 @@ myst_enable_extensions = ["colon_fence", "deflist"]
 
 autosummary_generate = True
 autodoc_typehints = "none"  # the docstrings say what things are, in words
-autodoc_default_options = {"show-inheritance": False}
 numpydoc_show_class_members = False  # the template of classes lists them
 numpydoc_class_members_toctree = False
 
