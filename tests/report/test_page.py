@@ -200,7 +200,7 @@ def test_colours_are_told_from_their_ground(theme):
     for ground in ("ground", "raised"):
         for ink in ("ink", "faint", "accent", "good", "middling", "bad"):
             assert contrast(colours[ink], colours[ground]) >= 4.5, (ink, ground)
-        for ink in ("focus", *(f"c{j}" for j in range(8))):
+        for ink in ("focus", "hard", "even", "easy", *(f"c{j}" for j in range(8))):
             assert contrast(colours[ink], colours[ground]) >= 3, (ink, ground)
 
 

@@ -290,8 +290,8 @@ def test_restarts_say_how_sure_one_is_of_each_cluster(blob_model):
     assert found["word"] == "fair"
     assert [item["word"] for item in found["clusters"]] == ["clear", "fair", "shaky", "not measured"]
     assert [item["word"] for item in found["tasks"]] == ["clear", "fair", "shaky"]
-    assert "Shaky by itself: cluster 2." in found["sentences"]
-    assert "Shaky in task “west”." in found["sentences"]
+    assert "Shaky: cluster 2." in found["sentences"]
+    assert "Shaky in “west”." in found["sentences"]
     with pytest.raises(ValueError, match="from 0 to 1"):
         summarize(blob_model, stability={"agreement": 70})
 
@@ -319,7 +319,7 @@ CALM = {
     "n_features": 5,
     "tasks": [{"name": name} for name in "abc"],
     "certainty": {"word": "clear", "agreement": 0.99, "clusters": []},
-    "sizes": {"empty": [], "alone": [], "missing": []},
+    "sizes": {"empty": [], "alone": [], "missing": [], "shares": [[0.6, 0.4]] * 3},
     "features": {
         "clusters": [{"cluster": 0, "share": 0.6}, {"cluster": 1, "share": 0.4}],
         "leading": {"name": "iron", "share": 0.4},
@@ -343,12 +343,13 @@ def test_nothing_stands_out_where_nothing_does():
     ("parts", "expected"),
     [
         ({"certainty": {"word": "shaky", "agreement": 0.5}}, "The clusters are shaky: 50\u00a0% agreement."),
-        ({"certainty": {"clusters": [{"cluster": 1, "word": "shaky"}]}}, "Cluster 1 is shaky, the rest is not."),
+        ({"certainty": {"clusters": [{"cluster": 1, "word": "shaky"}]}}, "Shaky, unlike the rest: cluster 1."),
         ({"sizes": {"empty": [1]}}, "1 cluster has no examples."),
         (
             {"features": {"clusters": [{"cluster": 0, "share": 0.81}, {"cluster": 1, "share": 0.19}]}},
             "Cluster 0 holds 81\u00a0% of all examples.",
         ),
+        ({"sizes": {"shares": [[0.5, 0.5], [0.1, 0.9]]}}, "Nearly all in one cluster: “b” (90\u00a0%)."),
         ({"sizes": {"alone": [2]}}, "Task “c” has little in common with the others and was left alone."),
         (
             {"relatedness": {"matrix": [[1, 0.3, 0.2], [0.3, 1, 0.1], [0.2, 0.1, 1]]}},

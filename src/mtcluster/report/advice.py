@@ -7,7 +7,7 @@ from typing import Any
 
 from ..explanation import ALIKE
 from .clusters import places
-from .words import count, likeness, listed, percent, quoted
+from .words import clusters_named, count, likeness, listed, percent, quoted
 
 FAR = 10.0  # times the usual loss from which on an example is far out
 MANY = 0.01  # share of examples far out that is more than a few odd ones
@@ -19,7 +19,17 @@ Advice = dict[str, str]  # what was found, and what to try
 
 def advise(summary: dict[str, Any]) -> list[Advice]:
     """All advice that the rules have for a summary; where nothing stands out, that."""
-    rules = (shaky, too_many_clusters, huge_cluster, left_alone, unrelated, missing, outliers, ruling_feature)
+    rules = (
+        shaky,
+        too_many_clusters,
+        huge_cluster,
+        huge_in_task,
+        left_alone,
+        unrelated,
+        missing,
+        outliers,
+        ruling_feature,
+    )
     found = [advice for rule in rules for advice in rule(summary)]
     return found or [
         {"found": "Nothing stands out.", "try": "Read the clusters above, and name them by what makes them."}
@@ -38,7 +48,7 @@ def shaky(summary: dict[str, Any]) -> Iterator[Advice]:
         }
     elif weak:
         yield {
-            "found": f"Cluster {listed(weak)} {'is' if len(weak) == 1 else 'are'} shaky, the rest is not.",
+            "found": f"Shaky, unlike the rest: {clusters_named(weak)}.",
             "try": "Trust the others more. Try one cluster fewer, and see whether the shaky ones become one.",
         }
 
@@ -62,6 +72,20 @@ def huge_cluster(summary: dict[str, Any]) -> Iterator[Advice]:
                 "try": "Look whether a few odd examples make the other clusters, and whether the features are on "
                 "comparable scales; more clusters may divide it.",
             }
+
+
+def huge_in_task(summary: dict[str, Any]) -> Iterator[Advice]:
+    """Nearly all of a task in one cluster, where that is not so of all tasks together."""
+    if any(cluster["share"] > HUGE for cluster in summary["features"]["clusters"]):
+        return
+    found = [(k, max(shares)) for k, shares in enumerate(summary["sizes"]["shares"]) if max(shares) > HUGE]
+    if found:
+        told = [f"{_names(summary, [k])[0]} ({percent(share)})" for k, share in found]
+        yield {
+            "found": f"Nearly all in one cluster: {listed(told)}.",
+            "try": "Such a task may hold one group alone, or a few far examples may take its other clusters: see the "
+            "table of outlying examples.",
+        }
 
 
 def left_alone(summary: dict[str, Any]) -> Iterator[Advice]:

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..core.model import Array
 from ..explanation import PRESENT
-from .words import count, listed, number, percent, plain, quoted, rounded, whole
+from .words import clusters_named, count, listed, number, percent, plain, quoted, rounded, whole
 
 SHARED_FEATURES, TASK_FEATURES = 6, 4  # above the rest that are shown, and as many below
 NAMED = 3  # features that stand for a cluster in a line
@@ -125,14 +125,12 @@ def _size_sentences(found: dict[str, Any], names: list[str], c: int) -> list[str
         if len(everywhere) + len(found["empty"]) == c:
             lines.append(f"Every cluster is present in {where}.")
         elif everywhere:
-            lines.append(f"Present in {where}: cluster {listed([str(j) for j in everywhere])}.")
+            lines.append(f"Present in {where}: {clusters_named(everywhere)}.")
         else:
             lines.append(f"No cluster is present in {where}.")
     lines += _missing_sentences(missing, names)
     if found["empty"]:
-        lines.append(
-            f"No row is in cluster {listed([str(j) for j in found['empty']])}: the data may hold fewer groups."
-        )
+        lines.append(f"Without examples: {clusters_named(found['empty'])}. The data may hold fewer groups.")
     if 0 < len(alone) < m:
         lines.append(
             f"Left alone: {listed([quoted(names[k]) for k in alone])}. What the others share says nothing about it, so "
@@ -157,7 +155,7 @@ def places(missing: list[dict[str, Any]], names: list[str], *, few: bool) -> str
     for item in missing:
         if item["few"] == few:
             by_task.setdefault(item["task"], []).append(str(item["cluster"]))
-    told = [f"cluster {listed(found)} in {quoted(names[k])}" for k, found in by_task.items()]
+    told = [f"{clusters_named(found)} in {quoted(names[k])}" for k, found in by_task.items()]
     more = [f"and in {count(len(told) - PLACES, 'more task')}"] if len(told) > PLACES else []
     return "; ".join([*told[:PLACES], *more])
 

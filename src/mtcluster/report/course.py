@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .words import count, listed, percent, plain, quoted, rounded
+from .words import clusters_named, count, listed, percent, plain, quoted, rounded
 
 # Share of rows that keep their cluster. At 0.9 one row in ten moves: a cluster reads the same whichever fit one looks
 # at. Below 0.75 more than one in four moves, and a cluster's profile may change with them. `explain` has these borders.
@@ -142,10 +142,10 @@ def _by_restarts(stability: dict[str, Any], names: list[str]) -> dict[str, Any]:
     lines = [f"The model was fitted {again}{on}. {same}: {MEANING[word(agreement)]}."]
     shaky = [str(item["cluster"]) for item in clusters if item["word"] == "shaky"]
     if shaky:
-        lines.append(f"Shaky by itself: cluster {listed(shaky)}.")
+        lines.append(f"Shaky: {clusters_named(shaky)}.")
     weak = [quoted(names[item["task"]]) for item in tasks if item["word"] == "shaky"]
     if weak:
-        lines.append(f"Shaky in task {listed(weak)}.")
+        lines.append(f"Shaky in {listed(weak)}.")
     lines.append(
         f"Tasks are called clear from {percent(CLEAR)} on and shaky below {percent(FAIR)}; clusters, by the overlap of "
         f"one with itself in another fit, from {percent(clear)} on and below {percent(fair)}."

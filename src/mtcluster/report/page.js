@@ -79,12 +79,11 @@
     const canvas = byId("canvas"), tip = byId("tip"), heard = byId("heard"), plot = canvas.parentElement;
     const pen = canvas.getContext("2d");
     const n = data.cluster.length, nClusters = data.short.length, nTasks = data.tasks.length;
-    const ramp = ["#fde725", "#90d743", "#35b779", "#21918c", "#31688e", "#443983", "#440154"].reverse();
     const margin = 26, reach = 14;
     let across = 0, up = 1, apart = false, chosen = -1, view, size = { width: 0, height: 0 };
     const on = { cluster: new Array(nClusters).fill(true), task: new Array(nTasks).fill(true) };
     const centres = new Map();
-    let colour = "cluster", shown = [], panels = [], palette = [], ink = "", ground = "", faint = "", line = "";
+    let colour = "cluster", shown = [], panels = [], palette = [], ramp = [], ink = "", ground = "", faint = "", line = "";
 
     const home = () => ({ x0: data.axes[across].from, x1: data.axes[across].to, y0: data.axes[up].from, y1: data.axes[up].to });
     const everything = () => ({ x0: 0, x1: data.steps, y0: 0, y1: data.steps });
@@ -133,13 +132,16 @@
       else pen.arc(x, y, r, 0, 2 * Math.PI);
     }
 
-    const colourOf = (i) => (colour === "easiness" ? ramp[Math.min(Math.floor((data.easiness[i] / 100) * ramp.length), ramp.length - 1)] : palette[data[colour][i] % 8]);
+    const colourOf = (i) => (colour === "easiness" ? ramp[data.easiness[i]] : palette[data[colour][i] % 8]);
     const shapeOf = (i) => (colour === "easiness" ? 0 : Math.floor(data[colour][i] / 8) % 4);
 
     function readColours() {
       const style = getComputedStyle(root), read = (key) => style.getPropertyValue(key).trim();
       palette = Array.from({ length: 8 }, (_, j) => read(`--c${j}`));
       [ink, ground, faint, line] = ["--ink", "--ground", "--faint", "--line"].map(read);
+      const [hard, even, easy] = ["--hard", "--even", "--easy"].map((key) => read(key).match(/\w\w/g).map((part) => parseInt(part, 16)));
+      const mixed = (a, b, share) => `rgb(${a.map((part, k) => Math.round(part + share * (b[k] - part))).join(",")})`;
+      ramp = Array.from({ length: 101 }, (_, p) => (p < 50 ? mixed(hard, even, p / 50) : mixed(even, easy, p / 50 - 1)));
     }
 
     function draw() {
@@ -209,7 +211,7 @@
     // The number of each cluster at the median of its points: colours are not the only way to tell clusters apart.
     function numbers() {
       const median = (values) => values.sort((a, b) => a - b)[Math.floor(values.length / 2)];
-      pen.font = "bold 15px system-ui, sans-serif";
+      pen.font = `bold ${apart ? 12 : 15}px system-ui, sans-serif`;
       pen.textAlign = "center";
       pen.textBaseline = "middle";
       pen.lineWidth = 4;
@@ -244,7 +246,7 @@
         }
       }
       byId("scale").hidden = colour !== "easiness";
-      byId("scale").querySelector(".ramp").style.background = `linear-gradient(to right, ${ramp.join(",")})`;
+      byId("scale").querySelector(".ramp").style.background = `linear-gradient(to right, ${ramp[0]}, ${ramp[50]}, ${ramp[100]})`;
     }
 
     // What is said of a point, in parts: text alone, whatever the data hold.

@@ -68,12 +68,13 @@ def cluster_sizes(summary: Summary) -> str:
     """A table of clusters by tasks."""
     sizes, tasks, several = summary["sizes"], summary["tasks"], summary["n_tasks"] > 1
     lacking = {(item["cluster"], item["task"]): item["few"] for item in sizes["missing"]}
+    most = max(share for shares in sizes["shares"] for share in shares)
 
     def cell(j: int, k: int) -> str:
         told = f"{percent(sizes['shares'][k][j])} <small>{whole(sizes['rows'][k][j])}</small>"
         if (j, k) in lacking:
             told += tag("missing" if lacking[j, k] else "elsewhere")
-        return heat(sizes["shares"][k][j], told)
+        return heat(sizes["shares"][k][j] / most, told)
 
     rows = []
     for cluster in summary["features"]["clusters"]:
@@ -84,7 +85,7 @@ def cluster_sizes(summary: Summary) -> str:
     heads = [name(task["name"]) + (f" {tag('left alone')}" if task["alone"] else "") for task in tasks]
     head = ["Cluster", *heads, *([amounts("All tasks")] if several else []), "Stands out by"]
     caption = "Share of each task's examples in each cluster, and how many they are"
-    return paragraphs(sizes["sentences"]) + table(caption, head, rows, kind="sizes")
+    return paragraphs(sizes["sentences"]) + table(caption, head, rows, kind="sizes fixed")
 
 
 def cluster_features(summary: Summary) -> str:
@@ -131,6 +132,7 @@ def _typical(row: dict[str, Any], tasks: list[dict[str, Any]]) -> str:
 def map_of_examples(summary: Summary) -> str:
     """The canvas, its controls, and the map in words."""
     shown, tasks = summary["map"], summary["tasks"]
+    far = any((axis["from"], axis["to"]) != (0, shown["steps"]) for axis in shown["axes"])
 
     def choice(kind: str, index: int, label: str) -> str:
         box = f'<input type="checkbox" checked data-{kind}="{index}">'
@@ -139,6 +141,9 @@ def map_of_examples(summary: Summary) -> str:
     filled = {
         "NOTE": esc(shown["note"]),
         "OPTIONS": "".join(f'<option value="{i}">{esc(axis["name"])}</option>' for i, axis in enumerate(shown["axes"])),
+        "SHARED": " and that all tasks share" if len(tasks) > 1 else "",
+        "BY_TASK": '<option value="task">task</option>' if len(tasks) > 1 else "",
+        "FAR": " Points beyond the edge are drawn at it, as triangles." if far else "",
         "AXES": "" if len(shown["axes"]) > 2 else " hidden",
         "SEVERAL": "" if len(tasks) > 1 else " hidden",
         "CLUSTERS": "".join(choice("cluster", j, f"Cluster {j}") for j in range(summary["n_clusters"])),
@@ -161,7 +166,8 @@ def relatedness(summary: Summary) -> str:
     names, matrix = [name(tasks[k]["name"]) for k in shown], found["matrix"]
     rows = [[names[i], *(heat(matrix[k][l], likeness(matrix[k][l])) for l in shown)] for i, k in enumerate(shown)]
     how = "1: the same clusters of the same sizes; 0: nothing in common. Where a task lies as a whole does not matter."
-    return f'{told}{table("How alike the clusters of two tasks lie", ["Task", *names], rows)}<p class="faint">{how}</p>'
+    told += table("How alike the clusters of two tasks lie", ["Task", *names], rows, kind="fixed")
+    return f'{told}<p class="faint">{how}</p>'
 
 
 def outlying(summary: Summary) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -54,6 +54,17 @@ def listed(items: list[str], shown: int = SHOWN) -> str:
     if len(items) > shown:
         items = [*items[:shown], f"{len(items) - shown} more"]
     return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} and {items[-1]}"
+
+
+def clusters_named(numbers: Sequence[Any]) -> str:
+    """Clusters in a sentence.
+
+    Examples
+    --------
+    >>> clusters_named([3]), clusters_named([0, 2])
+    ('cluster 3', 'clusters 0 and 2')
+    """
+    return f"{'cluster' if len(numbers) == 1 else 'clusters'} {listed([str(j) for j in numbers])}"
 
 
 def whole(value: float) -> str:
