@@ -7,7 +7,6 @@ absent.
 import importlib.util
 import os
 import re
-import sys
 import warnings
 from pathlib import Path
 
@@ -34,6 +33,7 @@ templates_path = ["_templates"]
 exclude_patterns = ["_generated/backreferences", "gallery/**/*.ipynb", "gallery/**/*.py", "**/*.tex"]
 default_role = "py:obj"
 language = "en"
+smartquotes = False  # options are written with two hyphens
 highlight_language = "python"
 
 myst_heading_anchors = 3
@@ -58,6 +58,7 @@ def missing_extras(example: Path) -> list[str]:
 
 
 left_out = [path.name for path in sorted(EXAMPLES.glob("plot_*.py")) if missing_data(path) or missing_extras(path)]
+exclude_patterns += [f"gallery/{Path(name).stem}.rst" for name in left_out]  # of an earlier build
 
 sphinx_gallery_conf = {
     "examples_dirs": [str(EXAMPLES)],
@@ -100,5 +101,3 @@ html_theme_options = {
     "secondary_sidebar_items": ["page-toc"],
 }
 html_sidebars = {"start": [], "changelog": [], "contributing": [], "index": []}
-
-sys.path.insert(0, str(HERE))  # what is written here for the pages alone
