@@ -131,6 +131,19 @@ def test_mixtures_warn(counts):
         assert model.to_kmeans(0).predict(X).shape == (len(X),)
 
 
+def test_data_far_from_zero_warn_where_k_means_cannot_follow(blobs):
+    X, _, tasks = blobs
+    near, far = (
+        LSSMTC(4, within_weight=0.5, random_state=0).fit((X + shift).astype(np.float32), tasks=tasks)
+        for shift in (0, 1e5)
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        near.to_kmeans()
+    with pytest.warns(UserWarning, match=r"so far from zero that KMeans.predict loses the digits.*float32"):
+        far.to_kmeans()
+
+
 @pytest.mark.usefixtures("silence")
 def test_a_model_of_one_task_needs_no_name(blobs):
     X = blobs.X

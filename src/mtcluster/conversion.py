@@ -6,6 +6,7 @@ from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
+from scipy.spatial.distance import pdist
 from sklearn.cluster import KMeans
 
 from ._progress import warn_user
@@ -14,6 +15,7 @@ from .tasks import positions
 
 INDEPENDENT = 1e-3  # of the spread of the centres: what they spread less in a direction counts as not at all
 EXACT = 1e-9  # of that spread, squared: an error in the difference of two losses that is rounding
+DIGITS = 1e-3  # of the least squared distance of two centres: the error of a distance that changes no label to speak of
 
 
 def to_kmeans(model: Any, task: Hashable | None) -> KMeans:
@@ -28,18 +30,23 @@ def to_kmeans(model: Any, task: Hashable | None) -> KMeans:
     """
     C, k = _centers(model, _position(model, task))
     shift, exact = _shift(C, k)
+    centers = (C + shift if exact else C).astype(host(model.task_centers_).dtype)
     why = None
     if model.membership_ == "nonnegative":
-        why = "the memberships are non-negative mixtures, and k-means knows one cluster a row"
+        centers, why = C.astype(centers.dtype), "the memberships are non-negative mixtures, and k-means knows labels"
     elif not exact:
         why = (
             f"what tasks share pulls the {len(C)} clusters differently far, and {C.shape[1]} feature(s) leave no room "
             "for centres that make up for it"
         )
+    elif _far(centers):
+        why = (
+            f"the data lie so far from zero that KMeans.predict loses the digits that tell clusters apart, in "
+            f"{centers.dtype}; take the mean of the data out of X before the fit"
+        )
     if why is not None:
         warn_user(f"to_kmeans(task={task!r}) is not exact: {why}. Rows between clusters may get other labels.")
-        shift = np.zeros_like(shift)
-    return _fitted((C + shift).astype(host(model.task_centers_).dtype), getattr(model, "feature_names_in_", None))
+    return _fitted(centers, getattr(model, "feature_names_in_", None))
 
 
 def _position(model: Any, task: Hashable | None) -> int | None:
@@ -69,6 +76,13 @@ def _shift(C: Array, k: Array) -> tuple[Array, bool]:
     t = np.linalg.lstsq(directions, wanted, rcond=INDEPENDENT)[0]
     spread = np.max(np.sum((C - C[0]) ** 2, axis=1))
     return t, bool(np.all(np.abs(directions @ t - wanted) <= EXACT * spread))
+
+
+def _far(centers: Array) -> bool:
+    """Whether rounding of ‖c‖², from which KMeans.predict computes, is not small beside the distances of centres."""
+    apart = pdist(centers.astype(np.float64), "sqeuclidean")
+    rounding = np.finfo(centers.dtype).eps * np.max(np.sum(centers.astype(np.float64) ** 2, axis=1))
+    return bool(rounding > DIGITS * np.min(apart[apart > 0], initial=np.inf))
 
 
 def _fitted(centers: Array, names: Any) -> KMeans:
