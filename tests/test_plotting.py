@@ -200,7 +200,9 @@ def test_a_selection_is_drawn_from_itself_or_its_table():
     for ax in (found.plot(), plot_selection(found)):
         assert "suggested: 3" in texts(ax)
         np.testing.assert_allclose(np.asarray(ax.containers[0].lines[0].get_ydata(), float), [0.4, 0.9, 0.6])
-    assert "suggested: 3" not in texts(plot_selection(table))
+    pd = pytest.importorskip("pandas")
+    for alone in (table, pd.DataFrame(table)):
+        assert texts(plot_selection(alone)) == ["no clear structure below"]
     assert "suggested" not in " ".join(texts(Selection(table, None, "none").plot()))
     for wrong in (3, {"stability": [1]}, None):
         with pytest.raises(TypeError, match="what select_n_clusters returns"):

@@ -222,9 +222,9 @@ def plot_cluster_sizes(model: Any, ax: Any = None) -> Any:
     m, c = shares.shape
     ax = _axes(ax, (float(np.clip(0.16 * c * (m + 1), 5.5, 16)), 3.6))
     width = 0.8 / m
-    for k, name in enumerate(names):
+    for k in range(m):
         at = np.arange(c) - 0.4 + width * (k + 0.5)
-        ax.bar(at, shares[k], 0.94 * width, color=_colors([k])[0], label=name)
+        ax.bar(at, shares[k], 0.94 * width, color=_colors([k])[0])
         ax.plot(at[weak[k]], shares[k, weak[k]] + 0.02 * shares.max(), "x", color=INK, markersize=5, clip_on=False)
     ax.set_xticks(range(c), [str(j) for j in range(c)])
     ax.set(xlabel="cluster", ylabel="rows of the task, %", xlim=(-0.6, c - 0.4), ylim=(0, 1.08 * shares.max()))
@@ -269,7 +269,7 @@ def plot_selection(selection: Any, ax: Any = None, *, clear: float = 0.5) -> Any
 
     Parameters
     ----------
-    selection : Selection or Table
+    selection : Selection, Table or data frame
         What `mtcluster.selection.select_n_clusters` found, or its table alone, which holds no suggestion.
     ax : matplotlib axes, optional
         Where to draw. None: new axes.
@@ -281,7 +281,7 @@ def plot_selection(selection: Any, ax: Any = None, *, clear: float = 0.5) -> Any
     ax : matplotlib axes
         With the drawing.
     """
-    table, chosen = getattr(selection, "table", selection), getattr(selection, "n_clusters", None)
+    table, chosen = (selection.table, selection.n_clusters) if hasattr(selection, "table") else (selection, None)
     try:
         c, stability, error = (list(table[name]) for name in ("n_clusters", "stability", "error"))
     except (TypeError, KeyError, IndexError) as problem:
