@@ -25,11 +25,16 @@ CORE = {
 }
 # Each module may import those that stand before it, and itself nothing that comes after.
 ORDER = [
-    "core.model", "core.updates", "core.projection", "core.pacing", "core.readout", "core.rows", "core.solver",
-    "core.relations", "core.starts", "core", "tasks", "tables", "_progress", "look", "restarts", "decisions",
-    "engines.local", "engines.dask", "engines", "explanation", "easiness", "report.summary", "report.page", "report", "base",
-    "estimators", "baselines", "labelled", "metrics", "datasets", "plotting", "selection", "stability", "anndata",
-    "__init__", "demo", "benchmark", "benchmark.rows", "benchmark.views", "benchmark.methods", "benchmark.runner",
+    "core.model", "core.updates", "core.projection", "core.pacing", "core.readout", "core.relations", "core.rows",
+    "core.solver", "core.starts", "core", "tasks", "tables", "_progress", "look", "restarts", "decisions",
+    "engines.local", "engines.dask", "engines", "explanation", "easiness", "conversion",
+    "report.words", "report.clusters", "report.course", "report.examples", "report.advice", "report.summary",
+    "report.parts", "report.sections", "report.page", "report", "base",
+    "estimators", "baselines", "labelled", "persistence", "metrics", "datasets", "splitting", "plotting", "selection",
+    "stability", "anndata",
+    "__init__", "demo", "io", "preparation", "command", "command.console", "command.folder", "command.options",
+    "command.modelling", "command.fit", "command.predict", "command.report", "command.compare",
+    "benchmark", "benchmark.rows", "benchmark.views", "benchmark.methods", "benchmark.runner",
     "benchmark.paper", "benchmark.peers", "benchmark.results", "benchmark.pages", "benchmark.report",
     "benchmark.peer_report", "benchmark.figures",
     "benchmark.command", "cli", "__main__",
@@ -77,13 +82,14 @@ def test_the_core_knows_numpy_and_scipy_alone(path):
         "collections",
         "dataclasses",
         "functools",
+        "itertools",
         "math",
         "typing",
     }
 
 
 def test_an_import_of_the_library_brings_no_extra():
-    extras = ["pandas", "polars", "matplotlib", "dask", "distributed", "rich", "torch", "cupy"]
+    extras = ["pandas", "polars", "matplotlib", "dask", "distributed", "rich", "torch", "cupy", "anndata", "skops"]
     code = (
         "import sys, sklearn.cluster, sklearn.metrics, sklearn.datasets; before = set(sys.modules)\n"  # may bring some
         "import mtcluster, mtcluster.datasets, mtcluster.cli; ours = set(sys.modules) - before\n"

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from mtcluster import SPMTC, io
-from mtcluster.commands import METHODS
+from mtcluster.command.modelling import METHODS
 from mtcluster.metrics import clustering_accuracy
 
 KINDS = ["csv", "tsv", "csv.gz", "semicolons", "parquet", "feather", "xlsx", "npz", "several csv", "mtx", "h5ad"]
@@ -176,7 +176,7 @@ def test_compare_without_classes_scores_nothing(run, survey, tmp_path):
 
 def test_texts_become_words(run, tmp_path):
     rng = np.random.default_rng(0)
-    topics = [["goal", "match", "team", "league", "coach"], ["vote", "party", "law", "senate", "bill"]]
+    topics = [["goal", "match", "team", "league", "coach"], ["vote", "party", "law", "senate", "budget"]]
     with (tmp_path / "news.csv").open("w", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(["paper", "story", "topic"])
@@ -190,7 +190,7 @@ def test_texts_become_words(run, tmp_path):
     rows = table(tmp_path / "run" / "labels.csv")
     assert clustering_accuracy([i % 2 for i in range(120)], [int(row["cluster"]) for row in rows]) > 0.95
     assert set(table(tmp_path / "run" / "centers.csv")[0]) >= {"goal", "senate"}
-    (tmp_path / "new.csv").write_text("paper,story\nwest,team goal league\nwest,senate bill law\n")
+    (tmp_path / "new.csv").write_text("paper,story\nwest,team goal league\nwest,senate budget law\n")
     assert run("predict", "run", "new.csv", "--out", "labels.csv")[0] == 0
     first, second = (row["cluster"] for row in table(tmp_path / "labels.csv"))
     assert first != second
@@ -270,7 +270,7 @@ def test_progress_is_told_in_lines_where_there_is_no_terminal(run, files):
 
 
 def test_a_fault_of_ours_is_exit_code_1(run, files, monkeypatch):
-    monkeypatch.setattr("mtcluster.commands.read_files", lambda *_: 1 / 0)
+    monkeypatch.setattr("mtcluster.command.modelling.read_files", lambda *_: 1 / 0)
     code, _, err = run("fit", *files["csv"], "--out", "run")
     assert code == 1
     assert "fault of mtcluster" in err

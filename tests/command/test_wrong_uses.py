@@ -306,7 +306,7 @@ def nobody(tmp_path):
         pytest.skip("only root can become somebody without rights")
     import pandas  # noqa: F401
 
-    import mtcluster.commands  # noqa: F401
+    import mtcluster.cli  # noqa: F401
 
     for folder in (tmp_path, *tmp_path.parents[:3]):
         folder.chmod(0o755)

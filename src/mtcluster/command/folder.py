@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from .core.model import Array
-from .io import InputError, need
+from ..core.model import Array
+from ..io import InputError, need
 
 LABELS, CENTERS, MODEL, SETTINGS, REPORT = "labels.csv", "centers.csv", "model.skops", "settings.json", "report.html"
 FILES = (LABELS, CENTERS, MODEL, SETTINGS, REPORT)
@@ -179,7 +179,7 @@ def load_run(folder: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     """Settings and model of a run; nothing in it is executed."""
     settings = read_settings(folder)
     need("skops", "files", "reading a model")
-    from .persistence import load
+    from ..persistence import load
 
     path = folder / MODEL
     if not path.is_file():
