@@ -12,31 +12,43 @@ three formants of each vowel. They are read from the folder named in `MTCLUSTER_
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.cluster import KMeans
-from sklearn.preprocessing import StandardScaler
+from sklearn.mixture import GaussianMixture
+from sklearn.preprocessing import StandardScaler, scale
 
 from mtcluster import SPMTC, PerTask, Pooled
 from mtcluster.datasets import load_task_set
 from mtcluster.metrics import joint_accuracy, task_scores
 
 vowels = load_task_set("vowels_hillenbrand95")
-scaler = StandardScaler()
-X = scaler.fit_transform(np.log(vowels.X))  # ratios of frequencies are what one hears
+logs = np.log(vowels.X.astype(float))  # ratios of frequencies are what one hears
+scaler = StandardScaler().fit(logs)
+together, within = scaler.transform(logs), logs.copy()
+for group in np.unique(vowels.tasks):
+    within[vowels.tasks == group] = scale(logs[vowels.tasks == group])
+
+# %%
+# Features are scaled over all groups together, or within each group. The choice matters more than that of the method:
+# `SPMTC` is ahead in the first case; in the second it is about as good as k-means, and a Gaussian mixture of all
+# rows, whose clusters may differ in width, is better than both.
 methods = {
     "k-means per group": PerTask(KMeans(12, n_init=10, random_state=0)),
     "k-means pooled": Pooled(KMeans(12, n_init=10, random_state=0)),
+    "Gaussian mixture pooled": Pooled(GaussianMixture(12, covariance_type="diag", random_state=0)),
     "SPMTC": SPMTC(n_clusters=12, random_state=0),
 }
-for name, method in methods.items():
-    labels = method.fit(X, tasks=vowels.tasks).labels_
-    acc = np.mean(task_scores(vowels.y, labels, vowels.tasks)["accuracy"])
-    print(f"{name:<18} ACC {acc:.3f}   joint {joint_accuracy(vowels.y, labels, vowels.tasks):.3f}")
+for view, X in {"scaled within each group": within, "scaled over all groups": together}.items():
+    print(view)
+    for name, method in methods.items():
+        labels = method.fit(X, tasks=vowels.tasks).labels_
+        acc = np.mean(task_scores(vowels.y, labels, vowels.tasks)["accuracy"])
+        print(f"  {name:<24} ACC {acc:.3f}   joint {joint_accuracy(vowels.y, labels, vowels.tasks):.3f}")
 
 # %%
-# The centres of each cluster in the plane of the first two formants, from men to girls. Most clusters move up and to
-# the right on a line: the same vowel, a shorter vocal tract. The letter is that of the vowel most frequent in the
-# cluster.
+# The centres of each cluster in the plane of the first two formants, from men to girls, of the fit over all groups.
+# Most clusters move up and to the right on a line: the same vowel, a shorter vocal tract. The letter is that of the
+# vowel most frequent in the cluster.
 model = methods["SPMTC"]
-flat = model.task_centers_.reshape(-1, X.shape[1])
+flat = model.task_centers_.reshape(-1, logs.shape[1])
 centers = np.exp(scaler.inverse_transform(flat)).reshape(model.task_centers_.shape)
 order = [model.tasks_.tolist().index(task) for task in ("man", "woman", "boy", "girl")]
 fig, ax = plt.subplots(figsize=(7, 5), layout="constrained")

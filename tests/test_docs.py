@@ -113,3 +113,15 @@ def test_links_lead_to_files(path):
         example = ROOT / "examples" / f"{found.stem}.py"
         made = "gallery" in found.parts and (found.stem == "index" or example.is_file())
         assert made or found.exists(), f"{name(path)} links to {target}"
+
+
+@pytest.mark.parametrize("command", ["fit", "predict", "report", "compare"])
+def test_the_page_of_the_command_line_names_every_option_and_no_other(command, capsys):
+    page = (ROOT / "docs" / "guide" / "command-line.md").read_text(encoding="utf-8")
+    assert run_command(f"mtcluster {command} --help") == 0
+    known = set(re.findall(r"--[a-z][a-z-]*", capsys.readouterr().out))
+    section = page.split(f"\n## {command}\n")[1].split("\n## ")[0]
+    told = set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", section))
+    reading = {"--task", "--id", "--label", "--features", "--text", "--impute", "--scale", "--tfidf", "--stop-words"}
+    by_name = reading if "[options of reading]" in section else set()
+    assert known - {"--help"} == told | by_name
