@@ -80,10 +80,11 @@
     const pen = canvas.getContext("2d");
     const n = data.cluster.length, nClusters = data.short.length, nTasks = data.tasks.length;
     const margin = 26, reach = 14;
-    let across = 0, up = 1, apart = false, chosen = -1, view, size = { width: 0, height: 0 };
+    let across = 0, up = 1, apart = false, chosen = null, view, size = { width: 0, height: 0 };
     const on = { cluster: new Array(nClusters).fill(true), task: new Array(nTasks).fill(true) };
     const centres = new Map();
-    let colour = "cluster", shown = [], panels = [], palette = [], ramp = [], ink = "", ground = "", faint = "", line = "";
+    const kept = document.createElement("canvas");  // the map without the ring around a chosen point
+    let colour = "cluster", shown = [], spots = [], panels = [], palette = [], ramp = [], ink = "", ground = "", faint = "", line = "";
 
     const home = () => ({ x0: data.axes[across].from, x1: data.axes[across].to, y0: data.axes[up].from, y1: data.axes[up].to });
     const everything = () => ({ x0: 0, x1: data.steps, y0: 0, y1: data.steps });
@@ -121,7 +122,7 @@
       const out = fx < 0 || fx > 1 || fy < 0 || fy > 1;
       if (out && !view.edge) return null;
       const room = { x: panel.width - 2 * margin, y: panel.height - 2 * margin };
-      return { x: panel.x + margin + clamp(fx, 0, 1) * room.x, y: panel.y + margin + clamp(1 - fy, 0, 1) * room.y, out };
+      return { i, x: panel.x + margin + clamp(fx, 0, 1) * room.x, y: panel.y + margin + clamp(1 - fy, 0, 1) * room.y, out };
     }
 
     function mark(x, y, r, shape) {
@@ -132,21 +133,24 @@
       else pen.arc(x, y, r, 0, 2 * Math.PI);
     }
 
-    const colourOf = (i) => (colour === "easiness" ? ramp[data.easiness[i]] : palette[data[colour][i] % 8]);
+    const colourOf = (i) => (colour === "easiness" ? ramp[data.easiness[i]] : palette[data[colour][i] % palette.length]);
     const shapeOf = (i) => (colour === "easiness" ? 0 : Math.floor(data[colour][i] / 8) % 4);
 
     function readColours() {
       const style = getComputedStyle(root), read = (key) => style.getPropertyValue(key).trim();
-      palette = Array.from({ length: 8 }, (_, j) => read(`--c${j}`));
       [ink, ground, faint, line] = ["--ink", "--ground", "--faint", "--line"].map(read);
-      const [hard, even, easy] = ["--hard", "--even", "--easy"].map((key) => read(key).match(/\w\w/g).map((part) => parseInt(part, 16)));
+      const parts = (key) => read(key).match(/\w\w/g).map((part) => parseInt(part, 16));
       const mixed = (a, b, share) => `rgb(${a.map((part, k) => Math.round(part + share * (b[k] - part))).join(",")})`;
+      const hues = Array.from({ length: 8 }, (_, j) => parts(`--c${j}`));
+      palette = [0, 0.45].flatMap((share) => hues.map((hue) => mixed(hue, parts("--ink"), share)));  // eight, and their shades
+      const [hard, even, easy] = ["--hard", "--even", "--easy"].map(parts);
       ramp = Array.from({ length: 101 }, (_, p) => (p < 50 ? mixed(hard, even, p / 50) : mixed(even, easy, p / 50 - 1)));
     }
 
     function draw() {
       readColours();
       size = { width: plot.clientWidth, height: canvas.clientHeight };
+      if (!size.width || !size.height) return;  // not laid out: it is drawn when it has a size
       layOut();
       shown = [];
       for (let i = 0; i < n; i++) if (on.cluster[data.cluster[i]] && on.task[data.task[i]]) shown.push(i);
@@ -159,17 +163,19 @@
       const r = shown.length > 8000 ? 1.8 : shown.length > 1500 ? 2.5 : 3.5;
       centres.clear();
       pen.globalAlpha = 0.75;
-      for (const i of shown) {
-        const at = place(i);
-        if (!at) continue;
-        pen.fillStyle = colourOf(i);
-        mark(at.x, at.y, at.out ? r + 1 : r, at.out ? 2 : shapeOf(i));
+      spots = shown.map(place).filter(Boolean);
+      for (const spot of spots) {
+        pen.fillStyle = colourOf(spot.i);
+        mark(spot.x, spot.y, spot.out ? r + 1 : r, spot.out ? 2 : shapeOf(spot.i));
         pen.fill();
-        if (!at.out) remember(i, at);
+        if (!spot.out) remember(spot);
       }
       pen.globalAlpha = 1;
       numbers();
-      if (chosen >= 0) ring(chosen);
+      [kept.width, kept.height] = [canvas.width, canvas.height];
+      kept.getContext("2d").drawImage(canvas, 0, 0);
+      chosen = null;
+      tip.hidden = true;
       legend();
       canvas.dataset.shown = shown.length;
       byId("shown").textContent = shown.length === n ? "" : `${shown.length} of ${n} points pass the filters.`;
@@ -201,11 +207,11 @@
       return found;
     }
 
-    function remember(i, at) {
+    function remember({ i, x, y }) {
       const key = `${apart ? data.task[i] : ""}/${data.cluster[i]}`;
       if (!centres.has(key)) centres.set(key, { cluster: data.cluster[i], xs: [], ys: [] });
-      centres.get(key).xs.push(at.x);
-      centres.get(key).ys.push(at.y);
+      centres.get(key).xs.push(x);
+      centres.get(key).ys.push(y);
     }
 
     // The number of each cluster at the median of its points: colours are not the only way to tell clusters apart.
@@ -227,12 +233,17 @@
       pen.lineWidth = 1;
     }
 
-    function ring(i) {
-      const at = shown.includes(i) && place(i);
-      if (!at) return;
+    function ring(spot) {
+      if (!kept.width || !kept.height) return;
+      const scale = canvas.width / size.width;
+      pen.setTransform(1, 0, 0, 1, 0, 0);
+      pen.clearRect(0, 0, canvas.width, canvas.height);
+      pen.drawImage(kept, 0, 0);
+      pen.setTransform(scale, 0, 0, scale, 0, 0);
+      if (!spot) return;
       pen.strokeStyle = ink;
       pen.lineWidth = 2.5;
-      mark(at.x, at.y, 8, 0);
+      mark(spot.x, spot.y, 8, 0);
       pen.stroke();
       pen.lineWidth = 1;
     }
@@ -241,7 +252,7 @@
       for (const kind of ["cluster", "task"]) {
         for (const box of all(`input[data-${kind}]`)) {
           const dot = box.nextElementSibling, index = Number(dot.dataset.index);
-          dot.style.background = colour === kind ? palette[index % 8] : "";
+          dot.style.background = colour === kind ? palette[index % palette.length] : "";
           dot.className = colour === kind ? `dot shape${Math.floor(index / 8) % 4}` : "dot";
         }
       }
@@ -261,46 +272,41 @@
       ];
     }
 
-    function choose(i, aloud) {
-      chosen = i;
-      draw();
-      const at = i >= 0 && place(i);
-      tip.hidden = !at;
-      if (!at) return;
-      const parts = told(i).map((text, part) => {
+    function choose(spot, aloud) {
+      chosen = spot;
+      ring(spot);
+      tip.hidden = !spot;
+      if (!spot) return;
+      const parts = told(spot.i).map((text, part) => {
         const element = document.createElement(part ? "span" : "strong"), inner = document.createElement("bdi");
         inner.textContent = text;
         element.append(inner);
         return element;
       });
       tip.replaceChildren(...parts);
-      tip.style.left = `${clamp(at.x + 14, 4, Math.max(size.width - tip.offsetWidth - 6, 4))}px`;
-      const below = at.y + 14 + tip.offsetHeight < size.height;
-      tip.style.top = `${Math.max(below ? at.y + 14 : at.y - 14 - tip.offsetHeight, 4)}px`;
-      if (aloud) heard.textContent = told(i).join(", ");
+      tip.style.left = `${clamp(spot.x + 14, 4, Math.max(size.width - tip.offsetWidth - 6, 4))}px`;
+      const below = spot.y + 14 + tip.offsetHeight < size.height;
+      tip.style.top = `${Math.max(below ? spot.y + 14 : spot.y - 14 - tip.offsetHeight, 4)}px`;
+      if (aloud) heard.textContent = told(spot.i).join(", ");
     }
 
     function nearest(x, y) {
-      let best = -1, least = reach * reach;
-      for (const i of shown) {
-        const at = place(i);
-        const distance = at ? (at.x - x) ** 2 + (at.y - y) ** 2 : Infinity;
-        if (distance < least) [best, least] = [i, distance];
+      let best = null, least = reach * reach;
+      for (const spot of spots) {
+        const distance = (spot.x - x) ** 2 + (spot.y - y) ** 2;
+        if (distance < least) [best, least] = [spot, distance];
       }
       return best;
     }
 
     // The closest point in a direction, by keyboard: within 45 degrees of it.
     function step(dx, dy) {
-      const visible = shown.filter(place);
-      if (!visible.length) return;
-      if (chosen < 0 || !visible.includes(chosen)) return choose(visible[0], true);
-      const from = place(chosen);
-      let best = chosen, least = Infinity;
-      for (const i of visible) {
-        const at = place(i), along = (at.x - from.x) * dx + (at.y - from.y) * dy;
-        const beside = Math.abs((at.x - from.x) * dy) + Math.abs((at.y - from.y) * dx);
-        if (i !== chosen && along > 0 && beside <= along && along + beside < least) [best, least] = [i, along + beside];
+      if (!spots.length) return;
+      let best = chosen || spots[0], least = Infinity;
+      for (const spot of chosen ? spots : []) {
+        const along = (spot.x - chosen.x) * dx + (spot.y - chosen.y) * dy;
+        const beside = Math.abs((spot.x - chosen.x) * dy) + Math.abs((spot.y - chosen.y) * dx);
+        if (along > 0 && beside <= along && along + beside < least) [best, least] = [spot, along + beside];
       }
       choose(best, true);
     }
@@ -309,13 +315,13 @@
       const x = (view.x0 + view.x1) / 2, y = (view.y0 + view.y1) / 2;
       const w = ((view.x1 - view.x0) / 2) * factor, h = ((view.y1 - view.y0) / 2) * factor;
       view = { x0: x - w, x1: x + w, y0: y - h, y1: y + h, edge: false };
-      choose(-1);
+      draw();
     }
 
     const arrows = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
     canvas.addEventListener("keydown", (event) => {
       if (arrows[event.key]) step(...arrows[event.key]);
-      else if (event.key === "Escape") choose(-1);
+      else if (event.key === "Escape") choose(null);
       else if (event.key === "+" || event.key === "=") zoom(0.7);
       else if (event.key === "-") zoom(1 / 0.7);
       else return;
@@ -333,33 +339,33 @@
         drag.moved = drag.moved || Math.hypot(event.offsetX - drag.x, event.offsetY - drag.y) > 4;
         if (!drag.moved) return;
         view = { x0: drag.view.x0 - dx, x1: drag.view.x1 - dx, y0: drag.view.y0 + dy, y1: drag.view.y1 + dy, edge: false };
-        choose(-1);
+        draw();
         return;
       }
-      const i = nearest(event.offsetX, event.offsetY);
-      if (i !== chosen) choose(i);
+      const spot = nearest(event.offsetX, event.offsetY);
+      if (spot !== chosen) choose(spot);
     });
-    canvas.addEventListener("pointerleave", () => { if (document.activeElement !== canvas) choose(-1); });
-    canvas.addEventListener("blur", () => choose(-1));
+    canvas.addEventListener("pointerleave", () => { if (document.activeElement !== canvas) choose(null); });
+    canvas.addEventListener("blur", () => choose(null));
 
-    byId("across").addEventListener("change", (event) => { across = Number(event.target.value); view = padded(home()); choose(-1); });
-    byId("up").addEventListener("change", (event) => { up = Number(event.target.value); view = padded(home()); choose(-1); });
+    byId("across").addEventListener("change", (event) => { across = Number(event.target.value); view = padded(home()); draw(); });
+    byId("up").addEventListener("change", (event) => { up = Number(event.target.value); view = padded(home()); draw(); });
     byId("colour").addEventListener("change", (event) => { colour = event.target.value; draw(); });
-    byId("apart").addEventListener("change", (event) => { apart = event.target.checked; choose(-1); });
+    byId("apart").addEventListener("change", (event) => { apart = event.target.checked; draw(); });
     byId("closer").addEventListener("click", () => zoom(0.7));
     byId("wider").addEventListener("click", () => zoom(1 / 0.7));
-    byId("whole").addEventListener("click", () => { view = padded(everything()); choose(-1); });
-    byId("middle").addEventListener("click", () => { view = padded(home()); choose(-1); });
+    byId("whole").addEventListener("click", () => { view = padded(everything()); draw(); });
+    byId("middle").addEventListener("click", () => { view = padded(home()); draw(); });
     for (const kind of ["cluster", "task"]) {
       for (const box of all(`input[data-${kind}]`)) {
         box.checked = true;  // a browser may remember what was filtered before it was closed
-        box.addEventListener("change", () => { on[kind][box.dataset[kind]] = box.checked; choose(-1); });
+        box.addEventListener("change", () => { on[kind][box.dataset[kind]] = box.checked; draw(); });
       }
       for (const [key, value] of [["all", true], ["none", false]]) {
         all(`button[data-${key}="${kind}"]`).forEach((press) => press.addEventListener("click", () => {
           on[kind].fill(value);
           all(`input[data-${kind}]`).forEach((box) => { box.checked = value; });
-          choose(-1);
+          draw();
         }));
       }
     }

@@ -10,8 +10,9 @@ from typing import Any
 
 from .words import number, percent
 
-COLOURS = 8  # of the palette; from there on shapes tell clusters apart as well
+COLOURS = 16  # of the palette: eight, and their shades; from eight on shapes tell points apart as well
 UNBROKEN = 20  # letters of a word that is never broken
+LINE = 32  # letters of a cell that stay on one line
 TALL = 16  # rows from which on a table scrolls in its box
 LABEL = 14  # least width of a part of a chart that has room for its name
 WIDTH, HEIGHT, LEFT = 640, 200, 70  # of a chart, and the room left of it, in its own units
@@ -78,6 +79,11 @@ def amount(told: str, value: Any = None) -> str:
     return f'<td class="num">{told}</td>' if value is None else f'<td class="num" data-value="{esc(value)}">{told}</td>'
 
 
+def words(told: str) -> str:
+    """A table cell with a name or a text from the data; a short one stays on its line."""
+    return f'<td class="{"whole" if len(told) <= LINE else "words"}">{name(told)}</td>'
+
+
 def amounts(title: str) -> str:
     """The head of a column of numbers."""
     return f'<th scope="col" class="num">{esc(title)}</th>'
@@ -98,7 +104,8 @@ def meter(value: float | None) -> str:
     if value is None:
         return "–"
     width = 100 * min(max(value, 0), 1)
-    return f'<span class="meter"><span style="width:{width:.1f}%"></span></span> {percent(value)}'
+    bar = f'<span class="meter"><span style="width:{width:.1f}%"></span></span>'
+    return f'<span class="whole">{bar} {percent(value)}</span>'
 
 
 def feature_bars(caption: str, features: Sequence[dict[str, Any]]) -> str:

@@ -21,6 +21,7 @@ from .parts import (
     paragraphs,
     table,
     tag,
+    words,
 )
 from .words import count, likeness, number, percent, whole
 
@@ -80,8 +81,9 @@ def cluster_sizes(summary: Summary) -> str:
     for cluster in summary["features"]["clusters"]:
         total = f"{percent(cluster['share'])} <small>{whole(cluster['rows'])}</small>"
         cells = [cell(cluster["cluster"], k) for k in range(len(tasks))]
-        words = f'<td class="words">{name(cluster["in_short"])}</td>'
-        rows.append([chip(cluster["cluster"]), *cells, *([amount(total)] if several else []), words])
+        rows.append(
+            [chip(cluster["cluster"]), *cells, *([amount(total)] if several else []), words(cluster["in_short"])]
+        )
     heads = [name(task["name"]) + (f" {tag('left alone')}" if task["alone"] else "") for task in tasks]
     head = ["Cluster", *heads, *([amounts("All tasks")] if several else []), "Stands out by"]
     caption = "Share of each task's examples in each cluster, and how many they are"
@@ -177,12 +179,12 @@ def outlying(summary: Summary) -> str:
     rows = [
         [
             name(row["id"]),
-            name(tasks[row["task"]]["name"]),
+            words(tasks[row["task"]]["name"]),
             f'<td data-value="{row["cluster"]}">{chip(row["cluster"])}</td>',
             amount(number(row["outlier"]), row["outlier"]),
             amount(percent(row["easiness"]), row["easiness"]),
             *([amount(percent(row["admitted"]), row["admitted"])] if paced else []),
-            *(f'<td class="words">{name(row["cells"].get(column, ""))}</td>' for column in found["columns"]),
+            *(words(row["cells"].get(column, "")) for column in found["columns"]),
         ]
         for row in found["rows"]
     ]
