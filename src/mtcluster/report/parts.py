@@ -12,7 +12,7 @@ from .words import number, percent
 
 COLOURS = 16  # of the palette: eight, and their shades; from eight on shapes tell points apart as well
 UNBROKEN = 20  # letters of a word that is never broken
-LINE = 32  # letters of a cell that stay on one line
+LINE = 40  # letters of a cell that stay on one line
 TALL = 16  # rows from which on a table scrolls in its box
 LABEL = 14  # least width of a part of a chart that has room for its name
 WIDTH, HEIGHT, LEFT = 640, 200, 70  # of a chart, and the room left of it, in its own units
