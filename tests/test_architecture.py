@@ -27,7 +27,7 @@ CORE = {
 ORDER = [
     "core.model", "core.updates", "core.projection", "core.pacing", "core.readout", "core.relations", "core.rows",
     "core.solver", "core.starts", "core", "tasks", "tables", "_progress", "look", "restarts", "decisions",
-    "engines.local", "engines.dask", "engines", "explanation", "easiness", "conversion",
+    "engines.local", "engines.worker", "engines.dask", "engines", "explanation", "easiness", "conversion",
     "report.words", "report.clusters", "report.course", "report.examples", "report.advice", "report.summary",
     "report.parts", "report.sections", "report.page", "report", "base",
     "estimators", "baselines", "labelled", "persistence", "metrics", "datasets", "splitting", "plotting", "selection",

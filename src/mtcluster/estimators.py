@@ -336,8 +336,8 @@ class ASI(MultiTaskClusterer):
 
     Attributes
     ----------
-    labels_, memberships_, losses_, tasks_, task_centers_, shared_centers_, subspace_, objective_trace_, n_iter_,
-    converged_
+    labels_, memberships_, losses_, tasks_, task_centers_, shared_centers_, subspace_, map_, map_rows_, \
+objective_trace_, n_iter_, converged_
         As in `LSSMTC`.
 
     See Also

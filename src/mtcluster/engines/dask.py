@@ -9,9 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from concurrent.futures import CancelledError
-from dataclasses import dataclass
-from functools import partial, reduce
-from operator import add
+from functools import partial
 from typing import Any
 
 import array_api_compat.dask.array as xpd
@@ -19,16 +17,14 @@ import dask
 import dask.array as da
 import numpy as np
 from dask.delayed import delayed
-from scipy import sparse
 from sklearn.utils.validation import validate_data
 
 from ..core import pacing
 from ..core import rows as place
-from ..core.model import Array, Block, Centers, Picked, Settings, Summary, Terms, make_block, rows_at, summarize
-from ..core.readout import read_out
-from ..tasks import as_parts, check_start, check_weights, encode_tasks, label_array, not_finite, positions, task_rows
+from ..core.model import Array, Block, Centers, Settings, Summary, Terms, make_block
+from ..tasks import as_parts, check_start, check_weights, encode_tasks, label_array
+from . import worker
 
-LABELS = np.dtype(np.int32)
 FAN_IN = 16  # sums that are added up by one task
 
 
@@ -38,33 +34,6 @@ class Parts(list[Any]):
     def __init__(self, items: Sequence[Any], width: int | None, dtype: Any) -> None:
         super().__init__(items)
         self.width, self.dtype = width, dtype
-
-
-@dataclass(frozen=True)
-class Kept:
-    """What a chunk keeps of its rows, task by task."""
-
-    codes: Array  # the task of each row of the chunk
-    us: list[Array]
-    sqs: list[Array]
-
-
-@dataclass(frozen=True)
-class Look:
-    """What one look at some chunks tells."""
-
-    summary: Summary
-    filled: Array  # (m, d) rows of a task with an entry in a column, or (m, 1) all of them
-    rows: list[Array]  # chunk → (m,) rows of each task
-    counting: list[Array]  # chunk → (m,) those with u > 0
-
-    def __add__(self, other: Look) -> Look:
-        return Look(
-            self.summary + other.summary,
-            self.filled + other.filled,
-            self.rows + other.rows,
-            self.counting + other.counting,
-        )
 
 
 class DaskTasks:
@@ -84,7 +53,9 @@ class DaskTasks:
 
     def join(self, parts: Parts) -> Any:
         """One Dask array in the order of the rows."""
-        joined = [delayed(_join)(codes, part, len(self.labels)) for codes, part in zip(self.codes, parts, strict=True)]
+        joined = [
+            delayed(worker.join)(codes, part, len(self.labels)) for codes, part in zip(self.codes, parts, strict=True)
+        ]
         return from_parts(joined, self.X.chunks[0], parts.width, parts.dtype)
 
     def indices(self) -> Any:
@@ -100,7 +71,7 @@ class DaskTasks:
         P = da.asarray(P).rechunk({0: self.X.chunks[0], 1: -1}) if P.size else da.asarray(P)
         check = partial(check_start, dtype=self.dtype, binary=binary)
         parts = [
-            delayed(_split)(codes, delayed(check)(chunk), len(self.labels))
+            delayed(worker.split)(codes, delayed(check)(chunk), len(self.labels))
             for codes, chunk in zip(self.codes, blocks_of(P), strict=True)
         ]
         return Parts(parts, None if binary else n_clusters, np.dtype(np.intp) if binary else self.dtype)
@@ -114,7 +85,7 @@ class DaskRows:
         firsts = np.cumsum([0, *data.X.chunks[0]])[:-1].tolist()
         names = [repr(label) for label in data.labels.tolist()]
         look = self._sum(
-            delayed(_look)(X, codes, u, names, first)
+            delayed(worker.look)(X, codes, u, names, first)
             for X, codes, u, first in zip(data.chunks, data.codes, weights, firsts, strict=True)
         )
         self.summary: Summary = look.summary
@@ -123,7 +94,7 @@ class DaskRows:
         origins = np.stack([settings.origin(mean) for mean in self.summary.means])
         self.origins = np.where(look.filled == np.array(data.sizes)[:, None], origins, 0)
         kept = [
-            delayed(_keep)(X, codes, u, self.origins)
+            delayed(worker.keep)(X, codes, u, self.origins)
             for X, codes, u in zip(data.chunks, data.codes, weights, strict=True)
         ]
         self.kept = run(dask.persist, *kept)
@@ -140,27 +111,33 @@ class DaskRows:
         return self.blocks
 
     def begin(self, Ps: Parts, settings: Settings) -> tuple[Parts, Parts]:
-        begun = [delayed(_begin)(kept, P, settings, self.n_clusters) for kept, P in zip(self.kept, Ps, strict=True)]
-        ones = [delayed(_ones)(kept) for kept in self.kept]
+        begun = [
+            delayed(worker.begin)(kept, P, settings, self.n_clusters) for kept, P in zip(self.kept, Ps, strict=True)
+        ]
+        ones = [delayed(worker.ones)(kept) for kept in self.kept]
         binary = settings.membership == "binary"
-        Ps = Parts(begun, None if binary else self.n_clusters, LABELS if binary else self.data.dtype)
+        Ps = Parts(begun, None if binary else self.n_clusters, worker.LABELS if binary else self.data.dtype)
         return self._persist(Ps), self._persist(self._floats(ones))
 
     def totals(self, Ps: Parts, vs: Parts) -> place.Totals:
         jobs = zip(self.data.chunks, self.kept, Ps, vs, strict=True)
-        return self._sum(delayed(_totals)(X, kept, P, v, self.origins, self.n_clusters) for X, kept, P, v in jobs)
+        return self._sum(
+            delayed(worker.totals_of)(X, kept, P, v, self.origins, self.n_clusters) for X, kept, P, v in jobs
+        )
 
     def losses(self, Ps: Parts, terms: Terms) -> Parts:
         terms = delayed(terms)
         jobs = zip(self.data.chunks, self.kept, Ps, strict=True)
         return self._persist(
-            self._floats(delayed(_losses)(X, kept, P, terms, self.origins, self.n_clusters) for X, kept, P in jobs)
+            self._floats(
+                delayed(worker.losses)(X, kept, P, terms, self.origins, self.n_clusters) for X, kept, P in jobs
+            )
         )
 
     def advance(self, Ps: Parts, vs: Parts, terms: Terms, settings: Settings) -> tuple[Parts, Parts, place.Totals]:
         shared = delayed((terms, self.origins))
         done = [
-            delayed(_advance, nout=3)(X, kept, P, v, shared, settings, self.n_clusters)
+            delayed(worker.advance, nout=3)(X, kept, P, v, shared, settings, self.n_clusters)
             for X, kept, P, v in zip(self.data.chunks, self.kept, Ps, vs, strict=True)
         ]
         n = len(done)
@@ -170,10 +147,12 @@ class DaskRows:
 
     def weights(self, Ls: Parts, pace: pacing.Schedule, fraction: float) -> Parts:
         def histograms(probes: list[tuple[int, int]], level: int) -> Array:
-            return self._sum(delayed(_masses)(kept, L, probes, level) for kept, L in zip(self.kept, Ls, strict=True))
+            return self._sum(
+                delayed(worker.masses)(kept, L, probes, level) for kept, L in zip(self.kept, Ls, strict=True)
+            )
 
         found = pace.thresholds(fraction, len(self.data.labels), histograms, self.data.dtype)
-        return self._persist(self._floats(delayed(_weights)(L, pace, found) for L in Ls))
+        return self._persist(self._floats(delayed(worker.weights)(L, pace, found) for L in Ls))
 
     def place(self, values: list[Array]) -> Parts:
         ends = np.cumsum(self.rows_a_chunk, axis=0)
@@ -187,23 +166,23 @@ class DaskRows:
 
     def take(self, positions: list[Array]) -> list[Block]:
         jobs = zip(self.data.chunks, self.kept, self._by_chunk(positions), strict=True)
-        picked = [delayed(_take)(X, kept, at, self.origins) for X, kept, at in jobs if any(map(len, at))]
+        picked = [delayed(worker.take)(X, kept, at, self.origins) for X, kept, at in jobs if any(map(len, at))]
         [found] = run(dask.compute, picked)
         blocks = []
         for k, origin in enumerate(self.origins):
             parts = [chunk[k] for chunk in found]
-            X = _stacked([X for X, _ in parts])
+            X = worker.stacked([X for X, _ in parts])
             blocks.append(make_block(X, np.concatenate([u for _, u in parts]), origin))
         return blocks
 
     def where(self, positions: list[Array]) -> list[Array]:
         firsts = np.cumsum([0, *self.data.X.chunks[0]]).tolist()[:-1]
         jobs = zip(self.kept, self._by_chunk(positions), firsts, strict=True)
-        return self._picked(delayed(_where)(kept, at, first) for kept, at, first in jobs)
+        return self._picked(delayed(worker.where)(kept, at, first) for kept, at, first in jobs)
 
     def coordinates(self, positions: list[Array], V: Array) -> list[Array]:
         jobs = zip(self.data.chunks, self.kept, self._by_chunk(positions), strict=True)
-        return self._picked(delayed(_coordinates)(X, kept, at, self.origins, V) for X, kept, at in jobs)
+        return self._picked(delayed(worker.coordinates)(X, kept, at, self.origins, V) for X, kept, at in jobs)
 
     def extend(self, labels: list[Array], positions: list[Array], settings: Settings, centers: Centers) -> Parts:
         shared = delayed((settings, centers))
@@ -214,29 +193,30 @@ class DaskRows:
             for j, part in enumerate(np.split(own, ends[:-1])):
                 owns[j].append(part)
         jobs = zip(self.data.chunks, self.kept, cuts, owns, strict=True)
-        found = [delayed(_extend)(X, kept, at, own, shared) for X, kept, at, own in jobs]
-        return self._persist(Parts(found, None, LABELS))
+        found = [delayed(worker.extend)(X, kept, at, own, shared) for X, kept, at, own in jobs]
+        return self._persist(Parts(found, None, worker.LABELS))
 
     def read_out(self, settings: Settings, centers: Centers) -> tuple[Parts, Parts]:
         shared = delayed((settings, centers))
         found = [
-            delayed(_read_out, nout=2)(X, kept, shared) for X, kept in zip(self.data.chunks, self.kept, strict=True)
+            delayed(worker.read_rows, nout=2)(X, kept, shared)
+            for X, kept in zip(self.data.chunks, self.kept, strict=True)
         ]
         binary, n = settings.membership == "binary", len(found)
         held = run(dask.persist, *(out[0] for out in found), *(out[1] for out in found))
-        width, dtype = (None, LABELS) if binary else (self.n_clusters, self.data.dtype)
+        width, dtype = (None, worker.LABELS) if binary else (self.n_clusters, self.data.dtype)
         return Parts(held[:n], width, dtype), self._floats(held[n:])
 
     def sizes(self, Ps: Parts) -> Array:
         return self._sum(
-            delayed(_cluster_sizes)(kept, P, self.n_clusters) for kept, P in zip(self.kept, Ps, strict=True)
+            delayed(worker.cluster_sizes)(kept, P, self.n_clusters) for kept, P in zip(self.kept, Ps, strict=True)
         )
 
     def sum(self, Ls: Parts) -> Array:
-        return self._sum(delayed(_weighted_sum)(kept, L) for kept, L in zip(self.kept, Ls, strict=True))
+        return self._sum(delayed(worker.weighted_sum)(kept, L) for kept, L in zip(self.kept, Ls, strict=True))
 
     def energy(self) -> Array:
-        return self._sum(delayed(_energy)(kept) for kept in self.kept)
+        return self._sum(delayed(worker.energy)(kept) for kept in self.kept)
 
     def _picked(self, parts: Iterable[Any]) -> list[Array]:
         """What every chunk has for some of its rows, task by task."""
@@ -297,7 +277,7 @@ def read_dask(estimator: Any, X: Any, tasks: Any) -> DaskTasks:
     labels = chunks_of_tasks(tasks, X)
     if labels is None:
         return one_task(X)
-    [found] = run(dask.compute, [delayed(_count)(chunk) for chunk in labels])
+    [found] = run(dask.compute, [delayed(worker.count)(chunk) for chunk in labels])
     seen: dict[Hashable, int] = {}
     for own, counts in found:
         for label, count in zip(own, counts, strict=True):
@@ -305,7 +285,7 @@ def read_dask(estimator: Any, X: Any, tasks: Any) -> DaskTasks:
     known, order = encode_tasks(list(seen), len(seen))
     sizes = np.zeros(len(known), dtype=int)
     sizes[order] = list(seen.values())
-    codes = run(dask.persist, *(delayed(_codes)(chunk, known.tolist()) for chunk in labels))
+    codes = run(dask.persist, *(delayed(worker.codes_of)(chunk, known.tolist()) for chunk in labels))
     return DaskTasks(X, known, list(codes), sizes.tolist())
 
 
@@ -320,7 +300,7 @@ def read_dask_weights(sample_weight: Any, data: DaskTasks) -> list[Any]:
     if sample_weight is None:
         return [delayed(np.ones)(size, dtype=data.dtype) for size in data.X.chunks[0]]
     weights = _column(sample_weight, data.X, "sample_weight")
-    return [delayed(_checked_weights)(chunk, data.dtype) for chunk in weights]
+    return [delayed(worker.checked_weights)(chunk, data.dtype) for chunk in weights]
 
 
 class DaskChunks:
@@ -337,7 +317,7 @@ class DaskChunks:
         labels = chunks_of_tasks(tasks, self.X)
         shared = delayed((settings, centers, known.tolist()))
         found = [
-            delayed(_predict, nout=2)(chunk, None if labels is None else labels[j], shared)
+            delayed(worker.predict, nout=2)(chunk, None if labels is None else labels[j], shared)
             for j, chunk in enumerate(self.chunks)
         ]
         width, dtype = (None, np.intp) if settings.membership == "binary" else (len(centers.Z), self.X.dtype)
@@ -345,7 +325,7 @@ class DaskChunks:
 
     def transform(self, W: Array) -> Any:
         """X W."""
-        return self._array([delayed(_times)(chunk, W) for chunk in self.chunks], W.shape[1], self.X.dtype)
+        return self._array([delayed(worker.times)(chunk, W) for chunk in self.chunks], W.shape[1], self.X.dtype)
 
     def weights(self, sample_weight: Any) -> Any:
         """Sample weights in the order of the rows."""
@@ -427,7 +407,7 @@ def from_frame(frame: Any, width: int | None, dtype: Any) -> Any:
     """
     parts = frame.to_delayed()
     [sizes] = run(dask.compute, [delayed(len)(part) for part in parts])
-    return from_parts([delayed(_values)(part, dtype) for part in parts], sizes, width, dtype)
+    return from_parts([delayed(worker.values_of)(part, dtype) for part in parts], sizes, width, dtype)
 
 
 def blocks_of(X: Any) -> list[Any]:
@@ -438,190 +418,5 @@ def blocks_of(X: Any) -> list[Any]:
 def _tree(parts: list[Any]) -> Any:
     """One Delayed that adds all up, a few at a time, in their order."""
     while len(parts) > 1:
-        parts = [delayed(_added)(parts[i : i + FAN_IN]) for i in range(0, len(parts), FAN_IN)]
+        parts = [delayed(worker.added)(parts[i : i + FAN_IN]) for i in range(0, len(parts), FAN_IN)]
     return parts[0]
-
-
-# What workers do with a chunk.
-
-
-def _added(parts: list[Any]) -> Any:
-    return reduce(add, parts)
-
-
-def _values(frame: Any, dtype: Any) -> Array:
-    """A partition as an array; labels stay what they are."""
-    return frame.to_numpy() if dtype.kind == "O" else np.ascontiguousarray(frame.to_numpy(dtype=dtype))
-
-
-def _matrix(X: Any) -> Any:
-    """A chunk as the core takes it."""
-    if sparse.issparse(X):
-        X = X.tocsr()
-        if not X.has_canonical_format:
-            X = X.copy()
-            X.sum_duplicates()
-    return X
-
-
-def _split(codes: Array, values: Any, m: int) -> list[Any]:
-    return [values[rows] for rows in task_rows(codes, m)]
-
-
-def _join(codes: Array, parts: list[Array], m: int) -> Array:
-    out = np.empty((len(codes), *parts[0].shape[1:]), dtype=parts[0].dtype)
-    for rows, part in zip(task_rows(codes, m), parts, strict=True):
-        out[rows] = part
-    return out
-
-
-def _count(labels: Any) -> tuple[list[Any], list[int]]:
-    if not len(labels):
-        return [], []
-    own, codes = encode_tasks(labels, len(labels))
-    return own.tolist(), np.bincount(codes, minlength=len(own)).tolist()
-
-
-def _codes(labels: Any, known: list[Any]) -> Array:
-    if not len(labels):
-        return np.zeros(0, dtype=np.intp)
-    own, codes = encode_tasks(labels, len(labels))
-    return np.array(positions(own.tolist(), known), dtype=np.min_scalar_type(len(known)))[codes]
-
-
-def _look(X: Any, codes: Array, u: Array, names: list[str], first: int) -> Look:
-    X, m = _matrix(X), len(names)
-    bad = not_finite(X, np)
-    if len(bad):
-        raise ValueError(
-            f"Input X contains NaN or infinity in {len(bad)} row(s) of the chunk that begins with row {first}, the "
-            f"first of them row {first + bad[0]} of task {names[codes[bad[0]]]}: fill these values in or drop the rows."
-        )
-    summary = summarize(_split(codes, X, m), _split(codes, u, m))
-    rows = np.bincount(codes, minlength=m)
-    filled = rows[:, None]  # dense: every column has an entry. What an array says of its chunks may be wrong
-    if sparse.issparse(X):
-        filled = np.stack([np.bincount(part.indices, minlength=X.shape[1]) for part in _split(codes, X, m)])
-    return Look(summary, filled, [rows], [summary.counting])
-
-
-def _keep(X: Any, codes: Array, u: Array, origins: Array) -> Kept:
-    X, rows = _matrix(X), task_rows(codes, len(origins))
-    us = [u[at] for at in rows]
-    sqs = [make_block(X[at], w, origin).sq for at, w, origin in zip(rows, us, origins, strict=True)]
-    return Kept(codes, us, sqs)
-
-
-def _blocks(X: Any, kept: Kept, origins: Array) -> list[Block]:
-    X = _matrix(X)
-    rows = task_rows(kept.codes, len(origins))
-    parts = [X[at] if isinstance(at, slice) else Picked(X, at) for at in rows]
-    return [Block(*given) for given in zip(parts, kept.us, kept.sqs, origins, strict=True)]
-
-
-def _begin(kept: Kept, Ps: list[Array], settings: Settings, n_clusters: int) -> list[Array]:
-    return [_lean(place.begin(P, sq, settings, n_clusters)) for P, sq in zip(Ps, kept.sqs, strict=True)]
-
-
-def _lean(P: Array) -> Array:
-    """Labels in few bytes; they are all that a chunk keeps of its memberships."""
-    return P.astype(LABELS) if P.ndim == 1 else P
-
-
-def _ones(kept: Kept) -> list[Array]:
-    return [np.ones_like(sq) for sq in kept.sqs]
-
-
-def _totals(X: Any, kept: Kept, Ps: Any, vs: Any, origins: Array, n_clusters: int) -> place.Totals:
-    blocks = _blocks(X, kept, origins)
-    return place.totals(blocks, Ps, place.weights_of(blocks, vs), n_clusters)
-
-
-def _losses(X: Any, kept: Kept, Ps: Any, terms: Terms, origins: Array, n_clusters: int) -> list[Array]:
-    return place.losses(_blocks(X, kept, origins), Ps, terms, n_clusters)
-
-
-def _advance(X: Any, kept: Kept, Ps: Any, vs: Any, shared: Any, settings: Settings, n_clusters: int) -> Any:
-    terms, origins = shared
-    blocks = _blocks(X, kept, origins)
-    Ps, Ls, totals = place.advance(blocks, Ps, place.weights_of(blocks, vs), terms, settings, n_clusters)
-    return [_lean(P) for P in Ps], Ls, totals
-
-
-def _masses(kept: Kept, Ls: list[Array], probes: list[tuple[int, int]], level: int) -> Array:
-    return pacing.masses(Ls, kept.us, probes, level)
-
-
-def _weights(Ls: list[Array], pace: pacing.Schedule, found: list[list[float]]) -> list[Array]:
-    return [pace.weights(L, own) if len(L) else L for L, own in zip(Ls, found, strict=True)]
-
-
-def _take(X: Any, kept: Kept, at: list[Array], origins: Array) -> list[tuple[Any, Array]]:
-    blocks = [place.take(block, where) for block, where in zip(_blocks(X, kept, origins), at, strict=True)]
-    return [(rows_at(block.X, slice(0, len(block))), block.u) for block in blocks]
-
-
-def _where(kept: Kept, at: list[Array], first: int) -> list[Array]:
-    rows = np.arange(first, first + len(kept.codes))
-    places = task_rows(kept.codes, len(at))
-    return [rows[place][np.flatnonzero(u > 0)[own]] for place, u, own in zip(places, kept.us, at, strict=True)]
-
-
-def _coordinates(X: Any, kept: Kept, at: list[Array], origins: Array, V: Array) -> list[Array]:
-    return [place.coordinates(block, own, V) for block, own in zip(_blocks(X, kept, origins), at, strict=True)]
-
-
-def _stacked(parts: list[Any]) -> Any:
-    return sparse.vstack(parts, format="csr") if sparse.issparse(parts[0]) else np.concatenate(parts)
-
-
-def _extend(X: Any, kept: Kept, at: list[Array], labels: list[Array], shared: Any) -> list[Array]:
-    settings, centers = shared
-    origins = np.zeros((len(at), X.shape[1]))
-    found = place.LocalRows(_blocks(X, kept, origins), len(centers.Z)).extend(labels, at, settings, centers)
-    return [_lean(part) for part in found]
-
-
-def _read_out(X: Any, kept: Kept, shared: Any) -> tuple[list[Array], list[Array]]:
-    settings, centers = shared
-    X = _matrix(X)
-    rows = task_rows(kept.codes, len(kept.us))
-    found = [read_out(X[at], settings, centers, k) for k, at in enumerate(rows)]
-    return [_lean(P) for P, _ in found], [L for _, L in found]
-
-
-def _predict(X: Any, labels: Any, shared: Any) -> tuple[Array, Array]:
-    settings, centers, known = shared
-    X = _matrix(X)
-    if labels is None:
-        return read_out(X, settings, centers, 0 if len(known) == 1 else None)
-    own, codes = encode_tasks(labels, len(labels)) if len(labels) else (np.zeros(0), np.zeros(0, dtype=np.intp))
-    parts = [
-        read_out(X[rows], settings, centers, k)
-        for rows, k in zip(task_rows(codes, len(own)), positions(own.tolist(), known), strict=True)
-    ] or [read_out(X, settings, centers, None)]
-    m = max(len(own), 1)
-    return _join(codes, [P for P, _ in parts], m), _join(codes, [L for _, L in parts], m)
-
-
-def _times(X: Any, W: Array) -> Array:
-    return np.asarray(X @ W.astype(X.dtype))
-
-
-def _cluster_sizes(kept: Kept, Ps: list[Array], n_clusters: int) -> Array:
-    return np.stack([place.sizes(u, P, n_clusters) for u, P in zip(kept.us, Ps, strict=True)])
-
-
-def _weighted_sum(kept: Kept, Ls: list[Array]) -> Array:
-    return np.array([np.sum(u * L, dtype=np.float64) for u, L in zip(kept.us, Ls, strict=True)])
-
-
-def _energy(kept: Kept) -> Array:
-    return _weighted_sum(kept, kept.sqs)
-
-
-def _checked_weights(weights: Any, dtype: Any) -> Array:
-    weights = np.asarray(weights, dtype=dtype)
-    if not np.all(np.isfinite(weights)) or np.any(weights < 0):
-        raise ValueError("sample_weight must hold finite numbers that are not negative.")
-    return weights
