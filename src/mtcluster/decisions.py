@@ -119,10 +119,11 @@ def decide(
     sample, positions = take_sample(rows, how, rng)
     paced = paced and how.prominence
     look = look_at(sample, settings, how.dimensions, paced=paced, unit_rows=unit_rows, seed=next(seeds))
-    fits = [(_smoothed_fits, (look, how, n_clusters, k, steps, next(seeds))) for k, steps in how.smoothings]
-    own = [(_own_labels, (Y, u, how, n_clusters, next(seeds))) for Y, u in zip(look.Ys, look.us, strict=True)]
-    done: list[Any] = Parallel(n_jobs=n_jobs, require="sharedmem")(delayed(call)(*given) for call, given in fits + own)
-    votes, owns = [labels for found in done[: len(fits)] for labels in found], done[len(fits) :]
+    smoothings = [(k, steps, next(seeds)) for k, steps in how.smoothings]
+    parallel = Parallel(n_jobs=n_jobs, require="sharedmem")
+    votes = _votes(look, how, n_clusters, smoothings, parallel)
+    jobs = zip(look.Ys, look.us, seeds, strict=True)
+    owns: list[Array] = parallel(delayed(_own_labels)(Y, u, how, n_clusters, seed) for Y, u, seed in jobs)
     shares = vote(votes, n_clusters)
     labels, m = [share.argmax(axis=1) for share in shares], len(sample)
     agreement, kinship, alone = np.ones(m), np.ones(m), np.zeros(m, dtype=bool)
@@ -133,7 +134,13 @@ def decide(
         known = np.array([len(Y) for Y in look.Ys]) >= how.enough * n_clusters
         alone = known & ((agreement < how.chance) | (kinship < how.kinship))
     if alone.any():
-        labels = [a if left else b for a, b, left in zip(owns, labels, alone, strict=True)]
+        if not alone.all():  # those that are left vote again, without the tasks that have nothing to do with theirs
+            related = np.flatnonzero(~alone).tolist()
+            rest = Look([look.Ys[k] for k in related], [look.us[k] for k in related])
+            again = vote(_votes(rest, how, n_clusters, smoothings, parallel), n_clusters)
+            for k, share in zip(related, again, strict=True):
+                shares[k] = share
+        labels = [own if left else share.argmax(axis=1) for own, share, left in zip(owns, shares, alone, strict=True)]
         labels = _corresponding(look, labels, n_clusters) if how.renumber else labels
     weights = np.where(alone, 1.0, settings.within_weight)
     binary = replace(settings, within_weight=weights, coupling="reconstruction", membership="binary")
@@ -164,6 +171,14 @@ def vote(members: list[list[Array]], n_clusters: int, max_rounds: int = 10) -> l
             break
         shares = new
     return np.split(shares, np.cumsum([len(part) for part in members[0]])[:-1])
+
+
+def _votes(
+    look: Look, how: Vote, n_clusters: int, smoothings: list[tuple[int, int, int]], parallel: Parallel
+) -> list[list[Array]]:
+    """Labels of all quick fits: of each smoothing (neighbours, steps, seed), start and λ1."""
+    found = parallel(delayed(_smoothed_fits)(look, how, n_clusters, *smoothing) for smoothing in smoothings)
+    return [labels for fits in found for labels in fits]
 
 
 def _smoothed_fits(

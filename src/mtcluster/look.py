@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import sparse
 from scipy.sparse.linalg import LinearOperator, svds
-from sklearn.neighbors import kneighbors_graph
+from sklearn.neighbors import NearestNeighbors, kneighbors_graph
 
 from .core.model import Array, Block, Matrix, Picked, Settings, Summary, is_sparse, pieces, rows_at
 from .core.relations import directions
@@ -16,6 +16,7 @@ from .core.solver import first_state
 
 LARGE = 2**21  # numbers in dense rows from which on the leading directions are found by blocks of vectors
 OVERSAMPLED, ROUNDS = 20, 6  # vectors beyond those wanted, and rounds, of that
+NEIGHBORS, FAR = 5, 4  # a row whose fifth neighbour is so many times as far as usual has no company
 UNIT = 1e-3  # rows whose lengths differ by no more than this share are directions
 
 
@@ -127,10 +128,13 @@ def look_at(
         middle = np.sum(sums, axis=0) / np.sum([u.sum() for u in us])
         frames = [replace(frame, middle=middle) for frame in frames]
     if min(n, d) <= dimensions:
-        return Look([frame.dense() for frame in frames], us)
-    V = _leading(frames, dimensions, np.random.default_rng(seed))
-    Ys = [frame.times(V) for frame in frames]
-    if unit_rows:
+        Ys = [frame.dense() for frame in frames]
+    else:
+        V = _leading(frames, dimensions, np.random.default_rng(seed))
+        Ys = [frame.times(V) for frame in frames]
+    if paced and not unit_rows:
+        us = [u * _company(Y) for Y, u in zip(Ys, us, strict=True)]
+    if unit_rows and min(n, d) > dimensions:
         kept = [np.einsum("ij,ij->i", Y, Y) for Y in Ys]
         Ys = [Y / np.sqrt(np.where(e > 0, e, 1))[:, None] for Y, e in zip(Ys, kept, strict=True)]
         if paced:  # a direction that is mostly elsewhere would be blown up to the length of the others
@@ -148,6 +152,18 @@ def smooth(Y: Array, n_neighbors: int, steps: int) -> Array:
     for _ in range(steps):
         Y = 0.5 * Y + 0.5 * (G @ Y)
     return Y
+
+
+def _company(Y: Array) -> Array:
+    """What a row counts: 1, or less if its neighbours are much farther away than is usual in its task.
+
+    Rows far from all others would take centres for themselves.
+    """
+    if len(Y) <= NEIGHBORS:
+        return np.ones(len(Y))
+    away = NearestNeighbors(n_neighbors=NEIGHBORS).fit(Y).kneighbors()[0][:, -1]
+    usual = np.median(away)
+    return np.minimum(1, FAR * usual / np.where(away > 0, away, 1)) ** 2 if usual > 0 else np.ones(len(Y))
 
 
 def _prominence(kept: Array) -> Array:
