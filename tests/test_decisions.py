@@ -8,6 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import adjusted_rand_score
 from sklearn.preprocessing import normalize
 
 from mtcluster import ASI, LSSMTC, SPMTC, PerTask
@@ -130,6 +131,41 @@ def test_rows_that_the_leading_directions_hardly_show_count_less():
     paced = look_at(blocks, settings, 3, paced=True, unit_rows=True, seed=0)
     assert paced.us[0][:10].max() < 0.01 < 0.5 < paced.us[0][10:].min()
     assert_array_equal(look_at(blocks, settings, 3, paced=False, unit_rows=True, seed=0).us[0], 1)
+
+
+def test_rows_far_from_all_others_count_less_whatever_the_scale():
+    rng = np.random.default_rng(0)
+    X = np.concatenate([rng.normal(size=(200, 3)), [[40, 0, 0], [0, -60, 0]]])
+
+    def weights(X, paced):
+        blocks = [make_block(X, np.ones(len(X)), X.mean(axis=0))]
+        return look_at(blocks, Settings(0.5, 1), 50, paced=paced, unit_rows=False, seed=0).us[0]
+
+    found = weights(X, paced=True)
+    assert found[-2:].max() < 0.1
+    assert found.min() > 0
+    assert np.mean(found[:-2] == 1) > 0.95
+    np.testing.assert_allclose(weights(1000 * X + 7, paced=True), found)
+    np.testing.assert_array_equal(weights(X, paced=False), 1)
+
+
+@pytest.mark.parametrize("n_features", [5, 10])
+def test_a_fifth_of_the_rows_far_out_do_little_harm_to_the_others(n_features):
+    X, y, tasks = make_multitask_blobs(
+        150, n_features, n_tasks=3, n_clusters=4, separation=9, outliers=0.2, random_state=3
+    )
+    model, real = SPMTC(4, random_state=0).fit(X, tasks=tasks), y >= 0
+    assert joint_accuracy(y[real], model.labels_[real], tasks[real]) > 0.9
+    assert model._evidence.decision.n_far > 0
+
+
+def test_a_task_left_alone_has_no_say_in_what_becomes_of_the_others():
+    X, _, tasks = make_multitask_blobs(120, 5, n_tasks=2, n_clusters=4, random_state=1)
+    Z, _, _ = make_multitask_blobs(120, 5, n_tasks=1, n_clusters=4, random_state=101)
+    both = SPMTC(4, random_state=0).fit(X, tasks=tasks)
+    three = SPMTC(4, random_state=0).fit(np.concatenate([X, Z]), tasks=[*tasks, *[2] * len(Z)])
+    assert (three.within_weight_ == 1).tolist() == [False, False, True]
+    assert adjusted_rand_score(both.labels_, three.labels_[: len(X)]) > 0.95
 
 
 def test_a_sample_has_each_tasks_share_and_no_row_of_weight_0():

@@ -54,6 +54,7 @@ class Decision:
     n_votes: int
     n_rows: int  # rows that were looked at
     n_dimensions: int  # dimensions they were looked at in
+    n_far: int = 0  # of these rows, those that counted less because they lie far from all others
 
 
 @dataclass(frozen=True)
@@ -111,8 +112,8 @@ def decide(
 ) -> tuple[list[Array], Decision]:
     """Take the vote, and leave alone the tasks that it does not concern: starting labels, and the evidence.
 
-    `settings` say where the tasks lie, and λ1 of those that are related. `paced`: rows of which the leading directions
-    show little count less, as an outlier's do; without, each row counts the same.
+    `settings` say where the tasks lie, and λ1 of those that are related. `paced`: rows far from all others count less,
+    and of directions those of which the leading ones show little; without, each row counts the same.
     """
     seeds = iter(random_state.randint(np.iinfo(np.int32).max, size=2 + len(how.smoothings) + len(rows.origins)))
     rng = np.random.default_rng(next(seeds))
@@ -152,6 +153,7 @@ def decide(
         n_votes=len(votes),
         n_rows=sum(map(len, look.Ys)),
         n_dimensions=look.Ys[0].shape[1],
+        n_far=0 if unit_rows else sum(int(np.sum(u < b.u)) for u, b in zip(look.us, sample, strict=True)),
     )
     return from_sample(rows, sample, positions, labels, n_clusters, binary), decision
 

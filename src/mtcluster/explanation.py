@@ -42,6 +42,7 @@ def _start(model: Any) -> str:
         f"Start: a vote of {decision.n_votes} quick fits that differ {differ}, on {seen} in {decision.n_dimensions} "
         f"dimensions. On average {100 * decision.unanimity:.0f} % of the votes agree on a row's cluster "
         f"({_certainty(decision.unanimity)})."
+        + (f" {_count(decision.n_far, 'row')} far from all others counted less in it." if decision.n_far else "")
     )
 
 
