@@ -19,6 +19,7 @@ from .io import Collection, InputError
 MOST_CATEGORIES = 50  # values of a column that becomes columns of 0 and 1
 MOST_WORDS = 20_000
 STRAY = 0.5  # share of numbers from which on the rest of a column is a slip, not a category
+ENOUGH = 20  # rows of a new task that say where it lies and how wide it is
 FILLED = "(missing)"  # the category of a missing value, where those are filled
 
 
@@ -27,8 +28,9 @@ class Preparation:
 
     Parameters
     ----------
-    scale : {"auto", "standard", "none"}
-        Whether numbers are standardised; "auto": those of tables are, matrices are not.
+    scale : {"auto", "standard", "within", "none"}
+        Whether numbers are standardised, over all tasks or within each; "auto": those of tables are, over all, matrices
+        are not.
     impute : {None, "median"}
         What happens to missing values: they are refused, or filled with the median of their column; a missing category
         becomes one of its own, a missing text an empty one.
@@ -53,6 +55,8 @@ class Preparation:
         self.numeric: list[str] = []
         self.categories: list[str] = []
         self.filled: list[tuple[str, int]] = []
+        self.scaler: StandardScaler | None = None
+        self.within: dict[str | None, StandardScaler] = {}
 
     def fit_transform(self, rows: Collection) -> Any:
         """Look at the columns, and make numbers of them."""
@@ -71,11 +75,10 @@ class Preparation:
             raise InputError(f"{rows.files[0]}: column {empty[0]!r} has no value at all: leave it out with --features.")
         self.medians = [float(np.nanmedian(_numbers(rows.values[name], name, rows))) for name in self.numeric]
         blocks = []
-        self.scaler = None
         if self.numeric:
             X = self._numeric(rows)
-            self.scaler = StandardScaler(copy=False).fit(X) if self.scale != "none" else None
-            blocks.append(X if self.scaler is None else self.scaler.transform(X))
+            self._fit_scale(X, rows)
+            blocks.append(self._scaled(X, rows))
         self.encoder = None
         if self.categories:
             self.encoder = OneHotEncoder(drop="if_binary", handle_unknown="ignore", sparse_output=False)
@@ -97,25 +100,24 @@ class Preparation:
                     f"{rows.files[0]} has {len(rows.names)} features where the model has {len(self.columns)}, or "
                     "others: the same in the same order are needed."
                 )
-            return self._transform_matrix(rows.values)
+            return self._transform_matrix(rows)
         self._look_for_gaps(rows)
         blocks = []
         if self.numeric:
-            X = self._numeric(rows)
-            blocks.append(X if self.scaler is None else self.scaler.transform(X))
+            blocks.append(self._scaled(self._numeric(rows), rows))
         if self.encoder is not None:
             blocks.append(self.encoder.transform(self._categories(rows)))
         for name, vectorizer in zip(self.text, self.vectorizers, strict=True):
             blocks.append(vectorizer.transform(self._texts(rows, name)))
         return _stacked(blocks)
 
-    def original(self, centers: Array) -> Array:
-        """Centres (…, d) in the units of the columns."""
+    def original(self, centers: Array, task: str | None = None) -> Array:
+        """Centres (c, d) of a task, or those that all tasks share, in the units of the columns."""
         if self.scaler is None:
             return centers
-        found = np.array(centers, dtype=np.float64)
-        k = len(self.scaler.mean_)
-        found[..., :k] = found[..., :k] * self.scaler.scale_ + self.scaler.mean_
+        found, scaler = np.array(centers, dtype=np.float64), self.within.get(task, self.scaler)
+        k = len(scaler.mean_)
+        found[:, :k] = found[:, :k] * scaler.scale_ + scaler.mean_
         return found
 
     def lines(self) -> list[str]:
@@ -124,12 +126,9 @@ class Preparation:
         if not self.is_table:
             said.append(f"{len(self.names)} features of a matrix" + (", weighted by TF-IDF." if self.tfidf else "."))
         elif self.numeric:
-            scaled = (
-                "each brought to mean 0 and standard deviation 1" if self.scaler is not None else "used as they are"
-            )
-            said.append(f"{_columns(self.numeric, 'column')} of numbers, {scaled}.")
+            said.append(f"{_columns(self.numeric, 'column')} of numbers, {self._scaling()}.")
         if not self.is_table and self.scaler is not None:
-            said.append("Each feature was brought to mean 0 and standard deviation 1.")
+            said.append(f"Features were {self._scaling()}.")
         if self.is_table and self.categories:
             said.append(f"{_columns(self.categories, 'column')} of categories, as 0 and 1.")
         if self.is_table:
@@ -140,6 +139,31 @@ class Preparation:
                 gaps = ", ".join(f"{name} ({count})" for name, count in self.filled[:8])
                 said.append(f"Missing values were filled with the median of their column: {gaps}.")
         return said
+
+    def _scaling(self) -> str:
+        if self.scaler is None:
+            return "used as they are"
+        return "each brought to mean 0 and standard deviation 1" + (" within each task" if self.within else "")
+
+    def _fit_scale(self, X: Array, rows: Collection) -> None:
+        if self.scale == "none":
+            return
+        self.scaler = StandardScaler().fit(X)
+        if self.scale == "within" and rows.tasks is not None:
+            self.within = {task: StandardScaler().fit(X[rows.tasks == task]) for task in np.unique(rows.tasks).tolist()}
+
+    def _scaled(self, X: Array, rows: Collection) -> Array:
+        """Numbers as they are clustered; those of a new task are scaled by its own rows, if they suffice."""
+        if self.scaler is None:
+            return X
+        if not self.within or rows.tasks is None:
+            return self.scaler.transform(X)
+        found = np.empty(X.shape)
+        for task in np.unique(rows.tasks).tolist():
+            own = X[rows.tasks == task]
+            other = StandardScaler().fit(own) if len(own) >= ENOUGH else self.scaler
+            found[rows.tasks == task] = self.within.get(task, other).transform(own)
+        return found
 
     def _fit_matrix(self, rows: Collection) -> Any:
         self.names = list(rows.names)
@@ -154,18 +178,17 @@ class Preparation:
             if (X.data if sparse.issparse(X) else X).min(initial=0) < 0:
                 raise InputError("--tfidf is for counts: the matrix holds negative numbers.")
             self.weighting = TfidfTransformer(sublinear_tf=True).fit(X)
-        self.scaler = None
-        if self.scale == "standard":
+        if self.scale in ("standard", "within"):
             if sparse.issparse(X):
                 raise InputError(
-                    "--scale standard would fill a sparse matrix: take --scale none, or --tfidf for counts."
+                    f"--scale {self.scale} would fill a sparse matrix: take --scale none, or --tfidf for counts."
                 )
-            self.scaler = StandardScaler().fit(X)
-        return self._transform_matrix(X)
+            self._fit_scale(X if self.weighting is None else self.weighting.transform(X).toarray(), rows)
+        return self._transform_matrix(rows)
 
-    def _transform_matrix(self, X: Any) -> Any:
-        X = X if self.weighting is None else self.weighting.transform(X)
-        return X if self.scaler is None else self.scaler.transform(X)
+    def _transform_matrix(self, rows: Collection) -> Any:
+        X = rows.values if self.weighting is None else self.weighting.transform(rows.values)
+        return X if self.scaler is None else self._scaled(X.toarray() if sparse.issparse(X) else X, rows)
 
     def _find_kinds(self, rows: Collection) -> None:
         """Which columns are numbers and which are categories; what is neither is refused."""

@@ -1,5 +1,6 @@
 """Columns → numbers, the same in fit and in predict."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -23,6 +24,22 @@ def test_numbers_are_standardised_and_brought_back():
     np.testing.assert_allclose(X.std(axis=0), 1)
     np.testing.assert_allclose(how.original(X), frame.to_numpy())
     np.testing.assert_allclose(how.transform(rows(frame.iloc[:2])), X[:2])
+
+
+def test_numbers_may_be_standardised_within_each_task():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"a": np.r_[rng.normal(5, 2, 40), rng.normal(-90, 30, 40)], "b": rng.normal(size=80)})
+    tasks = np.repeat(["x", "y"], 40).astype(object)
+    how = Preparation(scale="within")
+    X = how.fit_transform(replace(rows(frame), tasks=tasks))
+    for task in ("x", "y"):
+        np.testing.assert_allclose(X[tasks == task].mean(axis=0), 0, atol=1e-12)
+        np.testing.assert_allclose(X[tasks == task].std(axis=0), 1)
+        np.testing.assert_allclose(how.original(X[tasks == task], task), frame[tasks == task], atol=1e-9)
+    np.testing.assert_allclose(how.transform(replace(rows(frame[:3]), tasks=tasks[:3])), X[:3])
+    new = how.transform(replace(rows(3 * frame[:40] + 100), tasks=np.full(40, "z", dtype=object)))
+    np.testing.assert_allclose(new, X[:40], atol=1e-9)
+    assert "within each task" in how.lines()[0]
 
 
 def test_categories_become_0_and_1_and_new_ones_none():

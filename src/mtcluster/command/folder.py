@@ -121,9 +121,10 @@ def row_columns(ids: Array, tasks: Array, labels: Array, memberships: Array, ext
 
 def center_columns(model: Any, tasks: list[str], names: list[str], original: Any) -> dict[str, Any]:
     """The columns of centers.csv: centres of every task, then those that all tasks share, in the units of the data."""
-    m, c, d = model.task_centers_.shape
+    m, c, _ = model.task_centers_.shape
     shared = model.shared_centers_ @ model.subspace_.T
-    centers = original(np.concatenate([model.task_centers_.reshape(m * c, d), shared]))
+    own = [original(M, task) for M, task in zip(model.task_centers_, tasks, strict=True)]
+    centers = np.concatenate([*own, original(shared)])
     sizes = np.concatenate([model.cluster_sizes_.ravel(), model.cluster_sizes_.sum(axis=0)])
     columns: dict[str, Any] = {
         "task": [*(task for task in tasks for _ in range(c)), *("(shared)",) * c],

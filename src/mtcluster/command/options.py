@@ -31,8 +31,9 @@ def add_preparation(group: Any) -> None:
     """What to do to their columns."""
     group.add_argument("--impute", choices=("median",), help="fill missing values instead of refusing them")
     group.add_argument(
-        "--scale", choices=("auto", "standard", "none"), default="auto",
-        help="bring columns to mean 0 and standard deviation 1 (auto: those of tables)",
+        "--scale", choices=("auto", "standard", "within", "none"), default="auto",
+        help="bring columns to mean 0 and standard deviation 1, over all tasks or within each (auto: those of tables, "
+        "over all)",
     )  # fmt: skip
     group.add_argument("--tfidf", action="store_true", help="a matrix holds counts of words: weight them by TF-IDF")
     group.add_argument(
