@@ -2,8 +2,9 @@
 Which rows do not belong?
 =========================
 
-Some rows lie far from all clusters. `SPMTC` begins with the rows that fit best and lets the hardest in last, with
-little weight. So outliers can be told by their losses. Do they harm the clusters of the other rows?
+Some rows lie far from all clusters. `SPMTC` lets rows far from all others count less when it looks for a start, begins
+with the rows that fit best and lets the hardest in last, with little weight. So outliers can be told by their losses.
+Do they harm the clusters of the other rows?
 """
 
 import matplotlib.pyplot as plt
@@ -73,8 +74,8 @@ ax.legend(loc="lower left")
 plt.show()
 
 # %%
-# A tenth of such rows do no harm. When they are many and as far out as here, some of the clusters go to them; they
-# are still found by their losses, so the second step mends it.
+# A tenth of such rows do no harm; when a fifth of all rows are outliers, some do. They are found by their losses all
+# the same, and the second step mends it.
 #
 # Outliers that are alike are another matter: they form a cluster of their own, fit well, and no loss gives them away.
 # That asks for one cluster more.

@@ -48,9 +48,9 @@ for d in (5, 10, 20, 40):
 
 # %%
 # On the left how like the odd task is to the others; on the right what `SPMTC` gains or loses against k-means. In
-# five dimensions sharing goes wrong in places, and it costs: the related tasks too, because the third had its say in
-# the vote. From ten dimensions on nothing much is lost. Where clusters are as clear as here and features few, k-means
-# on each task is the safer choice, unless clusters have to correspond.
+# five dimensions the odd task may be taken for related, and then it is the one that loses. Where it is left alone, the
+# related tasks vote again without it, and nothing much is lost. Where clusters are as clear as here and features few,
+# k-means on each task is the safer choice, unless clusters have to correspond.
 fig, (left, right) = plt.subplots(1, 2, figsize=(9, 3.5), layout="constrained")
 for index, (d, apart, likeness, odd_gain, related_gain) in enumerate(records):
     x, label = index % 2 * 0.14 + [5, 10, 20, 40].index(d), index == 0
