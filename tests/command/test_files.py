@@ -269,6 +269,31 @@ def test_progress_is_told_in_lines_where_there_is_no_terminal(run, files):
     assert "left" in err
 
 
+@pytest.mark.skipif(not hasattr(os, "openpty"), reason="there are no terminals to open")
+def test_a_terminal_gets_a_bar(survey, tmp_path):
+    pytest.importorskip("rich")
+    survey.to_csv(tmp_path / "survey.csv", index=False)
+    ours, theirs = os.openpty()
+    command = [sys.executable, "-m", "mtcluster", "fit", "survey.csv", "--task", "country", "--id", "person", "--label",
+               "class", "--clusters", "3", "--restarts", "1", "--out", "run"]  # fmt: skip
+    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "120"}
+    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=theirs, env=environment) as process:
+        os.close(theirs)
+        shown = b""
+        while True:
+            try:
+                part = os.read(ours, 2**16)
+            except OSError:  # Linux says so when the other end is closed
+                break
+            if not part:
+                break
+            shown += part
+    os.close(ours)
+    assert process.returncode == 0
+    assert "━" in shown.decode(errors="replace")
+    assert "other start" in shown.decode(errors="replace")
+
+
 def test_a_fault_of_ours_is_exit_code_1(run, files, monkeypatch):
     monkeypatch.setattr("mtcluster.command.modelling.read_files", lambda *_: 1 / 0)
     code, _, err = run("fit", *files["csv"], "--out", "run")
