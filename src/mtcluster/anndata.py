@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import clone
 
 from .base import MultiTaskClusterer
-from .core.model import Array, host
+from .core.arrays import Array, host
 from .easiness import easiness, outlier_scores
 from .estimators import SPMTC
 

@@ -17,7 +17,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from ._progress import CallbackSupportMixin, FitProgress, tell, warn_user
 from .conversion import to_kmeans
-from .core.model import Array, Centers, Settings, host
+from .core.arrays import Array, host
+from .core.model import Centers, Settings
 from .core.pacing import Schedule
 from .core.readout import read_out
 from .core.relations import relatedness, support

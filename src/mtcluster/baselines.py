@@ -11,7 +11,7 @@ from sklearn.utils._param_validation import HasMethods
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from .core.model import Array
+from .core.arrays import Array
 from .tasks import TaskData, positions, read_tasks, read_weights
 
 

@@ -10,7 +10,7 @@ from scipy.spatial.distance import pdist
 from sklearn.cluster import KMeans
 
 from ._progress import warn_user
-from .core.model import Array, host
+from .core.arrays import Array, host
 from .tasks import positions
 
 INDEPENDENT = 1e-3  # of the spread of the centres: what they spread less in a direction counts as not at all

@@ -17,7 +17,8 @@ from scipy.optimize import linear_sum_assignment
 from sklearn.metrics import adjusted_rand_score
 
 from .core import starts
-from .core.model import Array, Settings, make_block
+from .core.arrays import Array
+from .core.model import Settings, make_block
 from .core.pacing import Schedule
 from .core.relations import relatedness
 from .core.rows import LocalRows, Rows

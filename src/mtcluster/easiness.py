@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .core.model import Array
+from .core.arrays import Array
 
 
 def easiness(losses: Array, task_indices: Array) -> Array:

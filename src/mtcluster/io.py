@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from .core.model import Array
+from .core.arrays import Array
 from .datasets import load_task_set
 
 SEPARATORS = ",;\t|"

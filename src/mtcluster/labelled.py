@@ -8,7 +8,8 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import column_or_1d
 
-from .core.model import Array, Settings
+from .core.arrays import Array
+from .core.model import Settings
 from .core.relations import relatedness, support
 from .core.solver import first_state, with_subspace
 from .core.updates import one_hot

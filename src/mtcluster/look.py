@@ -9,7 +9,8 @@ from scipy import sparse
 from scipy.sparse.linalg import LinearOperator, svds
 from sklearn.neighbors import NearestNeighbors, kneighbors_graph
 
-from .core.model import Array, Block, Matrix, Picked, Settings, Summary, is_sparse, pieces, rows_at
+from .core.arrays import Array, Matrix, Picked, Summary, is_sparse, pieces, rows_at
+from .core.model import Block, Settings
 from .core.relations import directions
 from .core.rows import LocalRows, Rows
 from .core.solver import first_state

@@ -16,7 +16,7 @@ from typing import Any
 
 from sklearn.base import BaseEstimator
 
-from .core.model import host
+from .core.arrays import host
 from .decisions import Evidence
 from .engines import is_dask
 

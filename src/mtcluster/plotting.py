@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from .core.model import Array, host
+from .core.arrays import Array, host
 from .easiness import easiness
 from .explanation import PRESENT
 from .tasks import positions

@@ -13,7 +13,7 @@ from scipy import sparse
 from sklearn.feature_extraction.text import TfidfTransformer, TfidfVectorizer
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from .core.model import Array
+from .core.arrays import Array
 from .io import Collection, InputError
 
 MOST_CATEGORIES = 50  # values of a column that becomes columns of 0 and 1

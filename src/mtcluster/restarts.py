@@ -9,7 +9,8 @@ from joblib import Parallel, delayed
 
 from ._progress import FitProgress
 from .core import starts
-from .core.model import Array, Centers, Settings
+from .core.arrays import Array
+from .core.model import Centers, Settings
 from .core.pacing import Schedule
 from .core.rows import Rows
 from .core.solver import Fit, solve, still_best

@@ -14,7 +14,8 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.utils import check_random_state
 
 from .core import starts
-from .core.model import Array, Block, Settings, make_block
+from .core.arrays import Array
+from .core.model import Block, Settings, make_block
 from .core.pacing import Schedule
 from .core.readout import read_out
 from .core.rows import LocalRows

@@ -11,7 +11,7 @@ from sklearn.model_selection import BaseCrossValidator, StratifiedKFold
 from sklearn.utils.metadata_routing import UNUSED, MetadataRequest
 from sklearn.utils.validation import _num_samples
 
-from .core.model import Array
+from .core.arrays import Array
 from .metrics import joint_accuracy
 from .tasks import encode_tasks
 

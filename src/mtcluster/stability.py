@@ -13,7 +13,7 @@ from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from .baselines import PerTask
-from .core.model import Array, host
+from .core.arrays import Array, host
 from .tasks import encode_tasks
 
 __all__ = ["Stability", "restart_stability"]

@@ -17,7 +17,7 @@ from sklearn.utils import check_array
 from sklearn.utils._array_api import get_namespace
 from sklearn.utils.validation import validate_data
 
-from .core.model import Array, Picked, Summary, host, is_sparse, pieces, rows_at
+from .core.arrays import Array, Picked, Summary, host, is_sparse, pieces, rows_at
 
 Rows = slice | Array  # where the rows of a task stand in the user's order
 

@@ -8,9 +8,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
 from mtcluster import LSSMTC, SPMTC
-from mtcluster.core import model as core_model
+from mtcluster.core import arrays
 from mtcluster.core import rows as core_rows
-from mtcluster.core.model import Picked, pieces
+from mtcluster.core.arrays import Picked, pieces
 from mtcluster.engines import local
 
 
@@ -44,7 +44,7 @@ def test_results_do_not_depend_on_the_number_of_threads(many, as_matrix, members
 def test_results_do_not_depend_on_the_size_of_pieces(many, monkeypatch):
     whole = fitted(*many)
     monkeypatch.setattr(core_rows, "PIECE", 2**12)
-    monkeypatch.setattr(core_model, "MOST_ROWS", 64)
+    monkeypatch.setattr(arrays, "MOST_ROWS", 64)
     parts = fitted(*many)
     assert_array_equal(parts.labels_, whole.labels_)
     assert_allclose(parts.losses_, whole.losses_, rtol=1e-9)

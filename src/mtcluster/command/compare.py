@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
-from ..core.model import Array
+from ..core.arrays import Array
 from ..io import Collection, InputError
 from ..metrics import joint_accuracy, task_scores
 from ..tables import Table

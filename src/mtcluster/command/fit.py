@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.model import Array, host
+from ..core.arrays import Array, host
 from ..easiness import easiness, outlier_scores
 from ..io import Collection, Reading, need
 from ..metrics import joint_accuracy, task_scores

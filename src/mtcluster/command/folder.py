@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.model import Array
+from ..core.arrays import Array
 from ..io import InputError, need
 
 LABELS, CENTERS, MODEL, SETTINGS, REPORT = "labels.csv", "centers.csv", "model.skops", "settings.json", "report.html"

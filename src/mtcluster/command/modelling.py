@@ -13,7 +13,7 @@ from sklearn.cluster import KMeans, SpectralClustering
 
 from .. import ASI, LSSMTC, SPMTC, PerTask, Pooled
 from .._progress import watched
-from ..core.model import Array, host
+from ..core.arrays import Array, host
 from ..engines import is_dask
 from ..io import Collection, InputError, Reading, need, read_files
 from ..labelled import Labelled

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .. import PerTask, Pooled
-from ..core.model import Array, host
+from ..core.arrays import Array, host
 from ..io import Collection, InputError, Reading, read_files
 from ..preparation import Preparation
 from . import folder, options

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .model import Array
+from .arrays import Array
 
 LOWER_SHARE = 0.8  # soft rule "quantile": this share of the selected examples has weight 1
 LEAST_LOWER = 0.01  # of the upper threshold: where most rows fit exactly, the others must not lose all weight

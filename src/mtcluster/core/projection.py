@@ -8,7 +8,8 @@ import numpy as np
 from scipy import linalg
 from scipy.sparse.linalg import LinearOperator, eigsh
 
-from .model import Array, Block, Matrix, pieces, rows_at
+from .arrays import Array, Matrix, pieces, rows_at
+from .model import Block
 from .updates import complete, fix_signs
 
 DENSE = 300  # up to this order the eigenproblem is solved densely

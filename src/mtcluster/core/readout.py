@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from .model import Array, Centers, Each, Matrix, Quadratic, Settings, make_block, pieces, rows_at, terms
+from .arrays import Array, Each, Matrix, pieces, rows_at
+from .model import Centers, Quadratic, Settings, make_block, terms
 from .updates import nearest, nonnegative_exact, one_hot
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .model import Array
+from .arrays import Array
 
 
 def contrasts(Ms: Array, sizes: Array) -> Array:

@@ -15,25 +15,21 @@ from typing import Any, Protocol
 import numpy as np
 
 from . import pacing, updates
-from .model import (
+from .arrays import (
     LARGEST_PIECE,
     LEAST_ROWS,
     PIECE,
     Array,
-    Block,
-    Centers,
     Each,
     Picked,
-    Settings,
     Summary,
-    Terms,
     host,
     is_sparse,
-    make_block,
     pieces,
     rows_at,
     summarize,
 )
+from .model import Block, Centers, Settings, Terms, make_block
 from .projection import Span, span_of
 from .readout import read_out
 

@@ -10,7 +10,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 from . import projection, updates
-from .model import Array, Centers, Settings, State, terms
+from .arrays import Array
+from .model import Centers, Settings, State, terms
 from .pacing import Schedule
 from .rows import Rows, Totals
 

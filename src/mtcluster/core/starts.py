@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from .model import Array, Block, Settings, pieces, rows_at
+from .arrays import Array, pieces, rows_at
+from .model import Block, Settings
 from .relations import spread
 from .rows import UNLOCK, LocalRows
 from .solver import Result, alternate, first_state, still_best

@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from .model import MOST_ROWS, Array, Matrix, Quadratic, is_sparse, like, numbers, zero
+from .arrays import MOST_ROWS, Array, Matrix, is_sparse, like, numbers, zero
+from .model import Quadratic
 
 DEVICE_ROWS = 2**10  # that an accelerator adds up in one sum of a batch of them: what an H200 is fastest with
 PIVOT_NUMBERS = 2**21  # of the c × c systems that the exact non-negative solve has in memory at a time

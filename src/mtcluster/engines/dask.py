@@ -21,7 +21,8 @@ from sklearn.utils.validation import validate_data
 
 from ..core import pacing
 from ..core import rows as place
-from ..core.model import Array, Block, Centers, Settings, Summary, Terms, make_block
+from ..core.arrays import Array, Summary
+from ..core.model import Block, Centers, Settings, Terms, make_block
 from ..tasks import as_parts, check_start, check_weights, encode_tasks, label_array
 from . import worker
 

@@ -13,7 +13,8 @@ from joblib import effective_n_jobs
 from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
 from threadpoolctl import ThreadpoolController
 
-from ..core.model import Array, Each, Settings, make_block, summarize
+from ..core.arrays import Array, Each, summarize
+from ..core.model import Settings, make_block
 from ..core.rows import LocalRows
 from ..tasks import TaskData
 

@@ -12,7 +12,8 @@ from scipy import sparse
 
 from ..core import pacing
 from ..core import rows as place
-from ..core.model import Array, Block, Picked, Settings, Summary, Terms, make_block, rows_at, summarize
+from ..core.arrays import Array, Picked, Summary, rows_at, summarize
+from ..core.model import Block, Settings, Terms, make_block
 from ..core.readout import read_out
 from ..tasks import encode_tasks, not_finite, positions, task_rows
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.model import Array
+from ..core.arrays import Array
 from ..explanation import PRESENT
 from .words import clusters_named, count, listed, number, percent, plain, quoted, rounded, whole
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.model import Array
+from ..core.arrays import Array
 from ..explanation import PRESENT
 from .clusters import sharing
 from .words import CELL, embedded, plain, rounded, text, whole

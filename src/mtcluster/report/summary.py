@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import NotFittedError
 
-from ..core.model import host
+from ..core.arrays import host
 from ..easiness import easiness, outlier_scores
 from ..explanation import ALIKE, describe
 from . import clusters, course, examples

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.model import host
+from ..core.arrays import host
 from ..explanation import ALIKE
 
 NAME = 80  # characters of a name that are shown
