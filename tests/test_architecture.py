@@ -26,8 +26,8 @@ CORE = {
 }
 # Each module may import those that stand before it, and itself nothing that comes after.
 ORDER = [
-    "core.arrays", "core.model", "core.updates", "core.projection", "core.pacing", "core.readout", "core.relations", "core.rows",
-    "core.solver", "core.starts", "core", "tasks", "tables", "_progress", "look", "restarts", "decisions",
+    "core.arrays", "core.model", "core.updates", "core.projection", "core.pacing", "core.readout", "core.relations",
+    "core.rows", "core.solver", "core.starts", "core", "tasks", "tables", "_progress", "look", "restarts", "decisions",
     "engines.local", "engines.worker", "engines.dask", "engines", "explanation", "easiness", "conversion",
     "report.words", "report.clusters", "report.course", "report.examples", "report.advice", "report.summary",
     "report.parts", "report.sections", "report.page", "report", "base",
