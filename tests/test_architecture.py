@@ -33,7 +33,7 @@ ORDER = [
     "report.parts", "report.sections", "report.page", "report", "base",
     "estimators", "baselines", "labelled", "persistence", "metrics", "datasets", "splitting", "plotting", "selection",
     "stability", "anndata",
-    "__init__", "demo", "io", "preparation", "command", "command.console", "command.folder", "command.options",
+    "__init__", "demo", "text_tables", "io", "preparation", "command", "command.console", "command.folder", "command.options",
     "command.modelling", "command.fit", "command.predict", "command.report", "command.compare",
     "benchmark", "benchmark.rows", "benchmark.views", "benchmark.methods", "benchmark.runner",
     "benchmark.paper", "benchmark.peers", "benchmark.results", "benchmark.pages", "benchmark.report",

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from scipy import sparse
-from sklearn.cluster import KMeans
+from sklearn.cluster import DBSCAN, KMeans
 from sklearn.exceptions import NotFittedError
 
 from mtcluster import SPMTC, PerTask, Pooled
@@ -54,9 +54,24 @@ def test_the_model_is_left_as_it_is(clear):
     np.testing.assert_array_equal(model.labels_, before)
 
 
+def test_noise_is_a_group_like_any_other(clear):
+    X, _, tasks = clear
+    X = np.concatenate([X, 1000 * np.eye(5)])
+    tasks = np.r_[tasks, [0, 1, 0, 1, 0]]
+    model = Pooled(DBSCAN(eps=4)).fit(X, tasks=tasks)
+    assert (model.labels_ == -1).any()
+    found = restart_stability(model, X, tasks=tasks, n_restarts=2)
+    assert found.agreement == 1
+    assert found.clusters == [1, 1, 1]
+
+
 def test_what_it_refuses(clear):
     X, _, tasks = clear
     with pytest.raises(NotFittedError):
         restart_stability(SPMTC(3), X, tasks=tasks)
+    with pytest.raises(TypeError, match=r"Pooled\(KMeans"):
+        restart_stability(KMeans(3).fit(X), X)
+    with pytest.raises(TypeError, match="one matrix"):
+        restart_stability(SPMTC(3, random_state=0).fit(X, tasks=tasks), {"a": X})
     with pytest.raises(ValueError, match="n_restarts=0"):
         restart_stability(SPMTC(3, random_state=0).fit(X, tasks=tasks), X, tasks=tasks, n_restarts=0)

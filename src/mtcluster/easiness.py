@@ -23,9 +23,7 @@ def easiness(losses: Array, task_indices: Array) -> Array:
 
 
 def outlier_scores(losses: Array, task_indices: Array) -> Array:
-    """The loss of each row as a multiple of the usual one in its task, the median: 1 is usual, 10 is far out.
-
-    Where half of a task's rows or more fit exactly, the usual loss is the mean; where all do, every row scores 1.
+    """The loss of each row as a multiple of the usual one in its task: 1 is usual, 10 is far out.
 
     Examples
     --------
@@ -34,8 +32,15 @@ def outlier_scores(losses: Array, task_indices: Array) -> Array:
     """
     found = np.ones(len(losses))
     for k in np.unique(task_indices):
-        own = losses[task_indices == k].astype(np.float64)
-        usual = np.median(own) or own.mean()
+        usual = usual_loss(losses[task_indices == k])
         if usual > 0:
-            found[task_indices == k] = own / usual
+            found[task_indices == k] = losses[task_indices == k].astype(np.float64) / usual
     return found
+
+
+def usual_loss(losses: Array) -> float:
+    """The median; the mean, where half of the rows or more fit exactly; 0, where all do."""
+    values = losses.astype(np.float64)
+    exact = 100 * np.finfo(losses.dtype).eps * values.max(initial=0)  # rounding leaves as much
+    median = float(np.median(values))
+    return median if median > exact else float(values.mean())

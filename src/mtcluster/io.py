@@ -6,9 +6,9 @@ Feather, Excel) come as data frames; task sets (.npz), Matrix Market files and A
 
 from __future__ import annotations
 
-import gzip
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -18,8 +18,10 @@ from scipy import sparse
 
 from .core.arrays import Array
 from .datasets import load_task_set
+from .text_tables import read_text_table
 
-SEPARATORS = ",;\t|"
+ROW = "(row)"  # the name that a first column without one gets
+LARGEST_WHOLE = 2**53  # up to it floats tell whole numbers apart
 SHOWN = 8  # names in a list
 COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
 
@@ -37,6 +39,8 @@ class Reading:
     label: str | None = None  # column with its known class: for scoring alone
     features: tuple[str, ...] = ()  # columns to use; none: all others
     text: tuple[str, ...] = ()  # of them, those that hold texts
+    drop: tuple[str, ...] = ()  # columns not to use
+    optional: tuple[str, ...] = ()  # "task", "id": those columns may be missing
 
 
 @dataclass(frozen=True)
@@ -51,6 +55,7 @@ class Collection:
     classes: Array | None = None  # (n,)
 
     counts: tuple[int, ...] = ()  # rows of each file
+    notes: tuple[str, ...] = ()  # what was done unasked
 
     @property
     def is_table(self) -> bool:
@@ -59,6 +64,20 @@ class Collection:
 
     def __len__(self) -> int:
         return int(self.values.shape[0])
+
+    @property
+    def name(self) -> str:
+        """The file, or the first of them and how many more."""
+        more = len(self.files) - 1
+        return str(self.files[0]) if not more else f"{self.files[0]} and {more} more"
+
+    def place(self, row: int) -> tuple[Path, int]:
+        """The file that a row stands in, and its number there, from 1."""
+        for path, count in zip(self.files, self.counts, strict=False):
+            if row < count:
+                return path, row + 1
+            row -= count
+        return self.files[-1], row + 1
 
 
 def read_files(paths: Sequence[Path], how: Reading, *, one_task: bool = False) -> Collection:
@@ -71,6 +90,9 @@ def read_files(paths: Sequence[Path], how: Reading, *, one_task: bool = False) -
             raise InputError(f"{path}: there is no such file.")
         if path.is_dir():
             raise InputError(f"{path} is a folder: name the files in it.")
+    twice = [path for i, path in enumerate(paths) if path.resolve() in [other.resolve() for other in paths[:i]]]
+    if twice:
+        raise InputError(f"{twice[0]} is named twice: every file is a task of its own.")
     parts = [_read(path, how) for path in paths]
     if len(parts) == 1 and parts[0].tasks is None and not one_task:
         raise InputError(_no_task(parts[0]))
@@ -123,63 +145,58 @@ def _read(path: Path, how: Reading) -> Collection:
 
 def _read_table(path: Path, how: Reading) -> Collection:
     need("pandas", "files", f"{path}: reading tables")
-    frame = TABLES[kind_of(path)](path)
+    frame = TABLES[kind_of(path)](path, how)
     frame.columns = [str(column).strip() for column in frame.columns]
+    frame, how, notes = _without_index(path, frame, how)
     repeated = sorted(set(frame.columns[frame.columns.duplicated()]))
     if repeated:
         raise InputError(f"{path} has several columns named {repeated[0]!r}: every column needs a name of its own.")
-    return _taken_apart(path, frame, how)
+    return replace(_taken_apart(path, frame, how), notes=notes)
 
 
-def _read_text_table(path: Path) -> Any:
-    import pandas as pd
-
-    header = _first_line(path)
-    separator = max(SEPARATORS, key=header.count) if any(map(header.count, SEPARATORS)) else ","
-    options: dict[str, Any] = {"sep": separator, "encoding": "utf-8-sig"}
-    try:
-        plain = '"' not in header and path.suffix.lower() not in (".xz", ".zst", ".bz2")
-        engine = "pyarrow" if plain and find_spec("pyarrow") else "c"  # several times faster
-        try:
-            return pd.read_csv(path, engine=engine, **options)
-        except (ValueError, pd.errors.ParserError):
-            return pd.read_csv(path, **options, low_memory=False)
-    except UnicodeDecodeError as error:
-        raise InputError(
-            f"{path} is not UTF-8 (byte {error.start} cannot be read): save it with the encoding UTF-8."
-        ) from error
-    except pd.errors.EmptyDataError as error:
-        raise InputError(f"{path} is empty.") from error
+def _read_text(path: Path, how: Reading) -> Any:
+    need("pyarrow", "files", f"{path}: reading tables")
+    return read_text_table(path, [name for name in (how.task, how.id, how.label) if name is not None])
 
 
-def _first_line(path: Path) -> str:
-    opened = gzip.open if path.suffix.lower() == ".gz" else open
-    if path.suffix.lower() in (".bz2", ".xz", ".zst"):
-        return "\t" if kind_of(path) == ".tsv" else ","
-    with opened(path, "rb") as file:
-        start = file.readline(2**20)
-    if b"\0" in start:
-        raise InputError(f"{path} is no text file: it holds zero bytes.")
-    line = start.decode("utf-8-sig", errors="replace").strip("\r\n")
-    return "".join(part for i, part in enumerate(line.split('"')) if i % 2 == 0)  # what stands outside of quotes
-
-
-def _read_excel(path: Path) -> Any:
+def _read_excel(path: Path, how: Reading) -> Any:
     import pandas as pd
 
     need("openpyxl", "files", f"{path}: reading Excel files")
     return pd.read_excel(path)
 
 
-def _pandas(name: str, package: str = "pyarrow") -> Callable[[Path], Any]:
-    def read(path: Path) -> Any:
+def _pandas(name: str) -> Callable[[Path, Reading], Any]:
+    def read(path: Path, how: Reading) -> Any:
         import pandas as pd
 
-        need(package, "files", f"{path}: reading this kind of file")
+        need("pyarrow", "files", f"{path}: reading this kind of file")
         frame = getattr(pd, name)(path)
-        return frame.reset_index() if frame.index.name is not None else frame
+        named = [level is not None for level in frame.index.names]
+        return frame.reset_index() if any(named) else frame
 
     return read
+
+
+def _without_index(path: Path, frame: Any, how: Reading) -> tuple[Any, Reading, tuple[str, ...]]:
+    """A first column without a name is the index that pandas writes: it names the rows, unless something else does."""
+    nameless = [i for i, name in enumerate(frame.columns) if name == "" or name.startswith("Unnamed: ")]
+    if not nameless:
+        return frame, how, ()
+    if nameless != [0]:
+        raise InputError(f"{path}: column {nameless[-1] + 1} has no name: every column needs one.")
+    if how.id is not None:
+        return frame.iloc[:, 1:], how, (f"The first column of {path.name} has no name and was left out.",)
+    frame.columns = [ROW, *frame.columns[1:]]
+    return (
+        frame,
+        replace(how, id=ROW),
+        (f"The first column of {path.name} has no name: it was taken to name the rows.",),
+    )
+
+
+def _without(how: Reading, option: str) -> Reading:
+    return replace(how, task=None) if option == "task" else replace(how, id=None)
 
 
 def _taken_apart(path: Path, frame: Any, how: Reading) -> Collection:
@@ -188,14 +205,21 @@ def _taken_apart(path: Path, frame: Any, how: Reading) -> Collection:
     for option in ("task", "id", "label"):
         column = getattr(how, option)
         if column is not None and column not in columns:
-            raise InputError(f"{path} has no column {column!r} (--{option}); {_columns(columns)}.")
-    for option in ("features", "text"):
+            if option not in how.optional:
+                raise InputError(
+                    f"{path} has no column {column!r} (--{option}){_meant(column, columns)}; {_columns(columns)}."
+                )
+            how = _without(how, option)
+    for option in ("features", "text", "drop"):
         unknown = [column for column in getattr(how, option) if column not in columns]
         if unknown:
-            raise InputError(f"{path} has no column {unknown[0]!r} (--{option}); {_columns(columns)}.")
+            raise InputError(f"{path} has no column {', '.join(map(repr, unknown))} (--{option}); {_columns(columns)}.")
     special = [column for column in (how.task, how.id, how.label) if column is not None]
-    wanted = [*how.features, *(column for column in how.text if column not in how.features)]
-    used = wanted if how.features or how.text else [column for column in columns if column not in special]
+    wanted = (
+        [*how.features, *(column for column in how.text if column not in how.features)] if how.features else columns
+    )
+    left_out = {*how.drop, *(() if how.features else special)}
+    used = [column for column in wanted if column not in left_out]
     both = [column for column in used if column in special]
     if both:
         raise InputError(f"column {both[0]!r} cannot be a feature and the --task, --id or --label at once.")
@@ -207,26 +231,35 @@ def _taken_apart(path: Path, frame: Any, how: Reading) -> Collection:
         if how.id is None
         else _names(path, frame, how.id, "every row needs a name")
     )
-    classes = None if how.label is None else _names(path, frame, how.label, "every row needs a class to be scored by")
+    classes = None if how.label is None else _names(path, frame, how.label)
     return Collection((path,), frame[used], used, tasks, ids, classes)
 
 
-def _names(path: Path, frame: Any, column: str, why: str) -> Array:
-    """A column as strings; whole numbers are written as such, whatever the file made of them."""
+def _names(path: Path, frame: Any, column: str, why: str | None = None) -> Array:
+    """A column as strings; whole numbers are written as such, whatever the file made of them.
+
+    `why` none may be missing; without it, what is missing is None.
+    """
     values = frame[column]
-    missing = np.flatnonzero(values.isna().to_numpy())
-    if len(missing):
+    missing = values.isna().to_numpy()
+    if missing.any() and why is not None:
         raise InputError(
-            f"{path}: column {column!r} is empty in {len(missing)} row(s), first in row {missing[0] + 1}: {why}."
+            f"{path}: column {column!r} is empty in {missing.sum()} row(s), first in row {missing.argmax() + 1}: {why}."
         )
-    if values.dtype.kind == "f" and bool((values == values.round()).all()):
-        values = values.astype("int64")
-    return values.astype(str).to_numpy(dtype=object)
+    found = np.full(len(values), None, dtype=object)
+    given = values[~missing]
+    if given.dtype.kind == "f" and bool(((given == given.round()) & (given.abs() < LARGEST_WHOLE)).all()):
+        given = given.astype("int64")
+    found[~missing] = given.astype(str).to_numpy(dtype=object)
+    return found
 
 
 def _read_npz(path: Path, how: Reading) -> Collection:
-    if how.task is not None or how.id is not None:
-        raise InputError(f"{path}: a task set says its tasks itself and has no columns; leave --task and --id out.")
+    asked = [f"--{name}" for name in ("task", "id", "label") if getattr(how, name) is not None]
+    if asked:
+        raise InputError(
+            f"{path}: a task set says its tasks and classes itself and has no columns; leave {asked[0]} out."
+        )
     tasks = load_task_set(path)
     d, n = tasks.X.shape[1], tasks.X.shape[0]
     names = list(tasks.feature_names) if len(tasks.feature_names) == d else [f"feature {j}" for j in range(d)]
@@ -266,13 +299,16 @@ def _read_h5ad(path: Path, how: Reading) -> Collection:
     for option in ("task", "id", "label"):
         column = getattr(how, option)
         if column is not None and column not in cells.obs.columns:
+            if option in how.optional:
+                how = _without(how, option)
+                continue
             raise InputError(f"{path}: obs has no column {column!r} (--{option}); {_columns(list(cells.obs.columns))}.")
     X = sparse.csr_matrix(cells.X) if sparse.issparse(cells.X) else np.asarray(cells.X)
     X = X.astype(np.result_type(X.dtype, np.float32), copy=False)
     read = {
         option: None
         if getattr(how, option) is None
-        else _names(path, cells.obs, getattr(how, option), "every cell needs one")
+        else _names(path, cells.obs, getattr(how, option), None if option == "label" else "every cell needs one")
         for option in ("task", "id", "label")
     }
     ids = np.asarray(cells.obs_names, dtype=object) if read["id"] is None else read["id"]
@@ -285,13 +321,16 @@ def _picked(path: Path, part: Collection, how: Reading) -> Collection:
     """The features that were asked for."""
     if how.text:
         raise InputError(f"{path} holds numbers, no column of texts: leave --text out.")
-    if not how.features:
+    if not how.features and not how.drop:
         return part
     index = {name: j for j, name in enumerate(part.names)}
-    unknown = [name for name in how.features if name not in index]
+    unknown = [name for name in (*how.features, *how.drop) if name not in index]
     if unknown:
-        raise InputError(f"{path} has no feature {unknown[0]!r} (--features); {_columns(part.names)}.")
-    return replace(part, values=part.values[:, [index[name] for name in how.features]], names=list(how.features))
+        raise InputError(f"{path} has no feature {unknown[0]!r} (--features, --drop); {_columns(part.names)}.")
+    names = [name for name in (how.features or part.names) if name not in how.drop]
+    if not names:
+        raise InputError(f"{path} has no feature left to cluster by.")
+    return replace(part, values=part.values[:, [index[name] for name in names]], names=names)
 
 
 def _as_one_task(part: Collection, name: str) -> Collection:
@@ -315,9 +354,7 @@ def _joined(parts: list[Collection], how: Reading, shown: list[str]) -> Collecti
         if part.is_table:
             values.append(part.values[first.names])
         else:
-            index = {name: j for j, name in enumerate(part.names)}
-            order = [index[name] for name in first.names]
-            values.append(part.values if order == list(range(len(order))) else part.values[:, order])
+            values.append(_reordered(part, first))
     if first.is_table:
         import pandas as pd
 
@@ -340,7 +377,22 @@ def _joined(parts: list[Collection], how: Reading, shown: list[str]) -> Collecti
         np.concatenate(ids),
         np.concatenate(classes) if len(classes) == len(parts) else None,
         tuple(count for part in parts for count in part.counts),
+        tuple(note for part in parts for note in part.notes),
     )
+
+
+def _reordered(part: Collection, first: Collection) -> Any:
+    """The matrix of a file with its columns in the order of the first file."""
+    if part.names == first.names:
+        return part.values
+    repeated = [name for name in first.names if first.names.count(name) > 1][:1]
+    if repeated:
+        raise InputError(
+            f"{part.files[0]} has its columns in another order than {first.files[0]}, and several are named "
+            f"{repeated[0]!r}: every column needs a name of its own."
+        )
+    index = {name: j for j, name in enumerate(part.names)}
+    return part.values[:, [index[name] for name in first.names]]
 
 
 def _no_task(part: Collection) -> str:
@@ -355,15 +407,20 @@ def _no_task(part: Collection) -> str:
     return f"{unsaid} with --task{hint}, or give several files, one a task."
 
 
+def _meant(column: str, columns: Sequence[str]) -> str:
+    near = get_close_matches(column, columns, 1)
+    return f", do you mean {near[0]!r}?" if near else ""
+
+
 def _columns(columns: Sequence[Any]) -> str:
     if not columns:
         return "it has none"
     more = f" and {len(columns) - SHOWN} more" if len(columns) > SHOWN else ""
-    return f"its columns are {', '.join(map(str, columns[:SHOWN]))}{more}"
+    return f"its columns are {', '.join(map(repr, columns[:SHOWN]))}{more}"
 
 
-TABLES: dict[str, Callable[[Path], Any]] = {
-    **dict.fromkeys((".csv", ".tsv", ".tab", ".txt"), _read_text_table),
+TABLES: dict[str, Callable[[Path, Reading], Any]] = {
+    **dict.fromkeys((".csv", ".tsv", ".tab", ".txt"), _read_text),
     **dict.fromkeys((".parquet", ".pq"), _pandas("read_parquet")),
     **dict.fromkeys((".feather", ".arrow"), _pandas("read_feather")),
     **dict.fromkeys((".xlsx", ".xlsm"), _read_excel),

@@ -192,7 +192,9 @@ def _elsewhere(value: Any) -> bool:
 
 def _write(data: bytes, path: Path) -> None:
     """Beside the file first, then in its place."""
-    with tempfile.TemporaryDirectory(prefix=f".{path.name}.", dir=path.absolute().parent) as folder:
-        beside = Path(folder) / path.name
+    if not path.absolute().parent.is_dir():
+        raise FileNotFoundError(f"path={str(path)!r}: there is no folder {path.parent}.")
+    with tempfile.TemporaryDirectory(prefix=".mtcluster-", dir=path.absolute().parent) as folder:
+        beside = Path(folder) / "model"
         beside.write_bytes(data)
         os.replace(beside, path)

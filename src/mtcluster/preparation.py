@@ -6,6 +6,9 @@ filled. Matrices are taken as they are, or as counts of words.
 
 from __future__ import annotations
 
+import warnings
+from datetime import date, time, timedelta
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -72,7 +75,7 @@ class Preparation:
         self.filled = self._look_for_gaps(rows)
         empty = [name for name, count in self.filled if count == len(rows)]
         if empty:
-            raise InputError(f"{rows.files[0]}: column {empty[0]!r} has no value at all: leave it out with --features.")
+            raise InputError(f"{rows.name}: column {empty[0]!r} has no value at all: leave it out with --drop.")
         self.medians = [float(np.nanmedian(_numbers(rows.values[name], name, rows))) for name in self.numeric]
         blocks = []
         if self.numeric:
@@ -81,7 +84,7 @@ class Preparation:
             blocks.append(self._scaled(X, rows))
         self.encoder = None
         if self.categories:
-            self.encoder = OneHotEncoder(drop="if_binary", handle_unknown="ignore", sparse_output=False)
+            self.encoder = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
             blocks.append(self.encoder.fit_transform(self._categories(rows)))
         self.vectorizers = [self._vectorizer(len(rows)) for _ in self.text]
         for name, vectorizer in zip(self.text, self.vectorizers, strict=True):
@@ -93,11 +96,11 @@ class Preparation:
         """Make numbers of the same columns of other rows."""
         if rows.is_table != self.is_table:
             wanted = "a table" if self.is_table else "a matrix (.npz, .mtx or .h5ad)"
-            raise InputError(f"{rows.files[0]}: the model was fitted on {wanted}, so such a file is needed.")
+            raise InputError(f"{rows.name}: the model was fitted on {wanted}, so such a file is needed.")
         if not self.is_table:
             if list(rows.names) != self.columns:
                 raise InputError(
-                    f"{rows.files[0]} has {len(rows.names)} features where the model has {len(self.columns)}, or "
+                    f"{rows.name} has {len(rows.names)} features where the model has {len(self.columns)}, or "
                     "others: the same in the same order are needed."
                 )
             return self._transform_matrix(rows)
@@ -106,7 +109,9 @@ class Preparation:
         if self.numeric:
             blocks.append(self._scaled(self._numeric(rows), rows))
         if self.encoder is not None:
-            blocks.append(self.encoder.transform(self._categories(rows)))
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # `strange` says it in our words
+                blocks.append(self.encoder.transform(self._categories(rows)))
         for name, vectorizer in zip(self.text, self.vectorizers, strict=True):
             blocks.append(vectorizer.transform(self._texts(rows, name)))
         return _stacked(blocks)
@@ -137,7 +142,10 @@ class Preparation:
                 said.append(f"Texts of {name!r} as TF-IDF of {len(vectorizer.vocabulary_)} words{left_out}.")
             if self.filled:
                 gaps = ", ".join(f"{name} ({count})" for name, count in self.filled[:8])
-                said.append(f"Missing values were filled with the median of their column: {gaps}.")
+                said.append(
+                    f"Missing values were filled, numbers with the median of their column, categories as {FILLED!r}, "
+                    f"texts as empty ones: {gaps}."
+                )
         return said
 
     def _scaling(self) -> str:
@@ -171,9 +179,7 @@ class Preparation:
         X = rows.values
         bad = np.count_nonzero(~np.isfinite(X.data if sparse.issparse(X) else X))
         if bad:
-            raise InputError(
-                f"{rows.files[0]} holds {bad} value(s) that are no numbers (NaN or infinity): fill them in."
-            )
+            raise InputError(f"{rows.name} holds {bad} value(s) that are no numbers (NaN or infinity): fill them in.")
         if self.tfidf:
             if (X.data if sparse.issparse(X) else X).min(initial=0) < 0:
                 raise InputError("--tfidf is for counts: the matrix holds negative numbers.")
@@ -199,8 +205,7 @@ class Preparation:
             kind = _kind(column)
             if kind == "date":
                 raise InputError(
-                    f"{rows.files[0]}: column {name!r} holds dates: make numbers of them, or leave it out with "
-                    "--features."
+                    f"{rows.name}: column {name!r} holds dates: make numbers of them, or leave it out with --drop."
                 )
             if kind == "number":
                 self.numeric.append(name)
@@ -209,8 +214,8 @@ class Preparation:
             different = column.nunique()
             if different > MOST_CATEGORIES:
                 raise InputError(
-                    f"{rows.files[0]}: column {name!r} holds {different} different texts: say --text {name} to use "
-                    f"their words, --id {name} if they name the rows, or leave it out with --features."
+                    f"{rows.name}: column {name!r} holds {different} different texts: say --text {name} to use "
+                    f"their words, --id {name} if they name the rows, or leave it out with --drop."
                 )
             self.categories.append(name)
 
@@ -221,10 +226,10 @@ class Preparation:
         if gaps and self.impute is None:
             shown = ", ".join(f"{name} ({count})" for name, count in gaps[:8])
             more = f" and {len(gaps) - 8} more" if len(gaps) > 8 else ""
-            raise InputError(
-                f"{rows.files[0]}: values are missing in {len(gaps)} column(s): {shown}{more}. Add --impute median to "
-                "fill them, or leave these columns out with --features."
-            )
+            mend = "Add --impute median to fill them, or leave these columns out with --drop."
+            if hasattr(self, "names"):
+                mend = "Fill them in, or fit with --impute median."
+            raise InputError(f"{rows.name}: values are missing in {len(gaps)} column(s): {shown}{more}. {mend}")
         return gaps
 
     def _numeric(self, rows: Collection) -> Array:
@@ -235,13 +240,27 @@ class Preparation:
         return X
 
     def _categories(self, rows: Collection) -> Array:
-        return (
-            rows.values[self.categories]
-            .astype(object)
-            .where(rows.values[self.categories].notna(), FILLED)
-            .astype(str)
-            .to_numpy()
-        )
+        """As text; whole numbers are written as such, whatever a gap in their column made of them."""
+        found = np.empty((len(rows), len(self.categories)), dtype=object)
+        for j, name in enumerate(self.categories):
+            column = rows.values[name]
+            whole = column.dtype.kind == "f" and bool((column.dropna() == column.dropna().round()).all())
+            text = (column.astype("Int64") if whole else column).astype(object)
+            found[:, j] = text.where(column.notna(), FILLED).astype(str)
+        return found
+
+    def strange(self, rows: Collection) -> list[str]:
+        """Categories that were not there in fit, in words."""
+        said = []
+        if self.is_table and self.encoder is not None:
+            for name, values, known in zip(
+                self.categories, self._categories(rows).T, self.encoder.categories_, strict=True
+            ):
+                new = sorted(set(values.tolist()) - set(known.tolist()))
+                if new:
+                    count = int(np.isin(values, new).sum())
+                    said.append(f"column {name!r} holds {new[0]!r} or others in {count} row(s), not there in the fit.")
+        return said
 
     def _texts(self, rows: Collection, name: str) -> list[str]:
         column = rows.values[name]
@@ -257,18 +276,14 @@ class Preparation:
         """A name for every number of a row."""
         names = list(self.numeric)
         if self.encoder is not None:
-            for name, values, dropped in zip(
-                self.categories, self.encoder.categories_, _dropped(self.encoder, len(self.categories)), strict=True
-            ):
-                names += [f"{name} = {value}" for i, value in enumerate(values) if i != dropped]
+            for name, values in zip(self.categories, self.encoder.categories_, strict=True):
+                names += [f"{name} = {value}" for value in values]
         alone = len(self.text) == 1
         for name, vectorizer in zip(self.text, self.vectorizers, strict=True):
-            names += [word if alone else f"{name}: {word}" for word in vectorizer.get_feature_names_out()]
+            taken = set(names)
+            words = vectorizer.get_feature_names_out()
+            names += [word if alone and word not in taken else f"{name}: {word}" for word in words]
         return names
-
-
-def _dropped(encoder: OneHotEncoder, n: int) -> list[int | None]:
-    return [None] * n if encoder.drop_idx_ is None else list(encoder.drop_idx_)
 
 
 def _kind(column: Any) -> str:
@@ -277,18 +292,22 @@ def _kind(column: Any) -> str:
         return "date"
     if dtype.startswith(("int", "uint", "float", "double", "decimal")):
         return "number"
-    return "category"
+    some = column.dropna()
+    first = some.iloc[0] if len(some) and str(column.dtype) == "object" else None
+    if isinstance(first, date | time | timedelta):
+        return "date"
+    return "number" if isinstance(first, Decimal) else "category"
 
 
 def _numbers(column: Any, name: str, rows: Collection) -> Array:
     try:
         values = column.to_numpy(dtype=np.float64, na_value=np.nan)
     except (TypeError, ValueError):
-        _refuse_slips(column, name, rows, least=0.0)
-        raise InputError(f"{rows.files[0]}: column {name!r} should hold numbers, as it did in fit.") from None
+        _refuse_slips(column, name, rows, least=-1.0)
+        raise InputError(f"{rows.name}: column {name!r} should hold numbers, as it did in fit.") from None
     if np.isinf(values).any():
-        row = int(np.flatnonzero(np.isinf(values))[0]) + 1
-        raise InputError(f"{rows.files[0]}: column {name!r} holds infinity in row {row}: mend it, or drop the row.")
+        path, row = rows.place(int(np.flatnonzero(np.isinf(values))[0]))
+        raise InputError(f"{path}: column {name!r} holds infinity in row {row}: mend it, or drop the row.")
     return values
 
 
@@ -300,19 +319,16 @@ def _refuse_slips(column: Any, name: str, rows: Collection, least: float = STRAY
         return
     given = column.notna().to_numpy()
     parsed = pd.to_numeric(column.astype(object), errors="coerce").notna().to_numpy()
+    commas = column.astype(str).str.fullmatch(r"\s*[+-]?[\d.]*\d,\d+\s*").to_numpy(dtype=bool)
     odd = np.flatnonzero(given & ~parsed)
-    if len(odd) and parsed.any() and parsed.sum() > least * given.sum():
-        shown = str(column.iloc[odd[0]])[:40]
-        comma = " (write decimals with a point)" if shown.replace(",", "").replace("-", "").isdigit() else ""
-        raise InputError(
-            f"{rows.files[0]}: column {name!r} holds numbers but for {len(odd)} value(s), the first of them {shown!r} "
-            f"in row {odd[0] + 1}: mend them{comma}, or leave the column out with --features."
-        )
-    if least == 0 and len(odd):
-        shown = str(column.iloc[odd[0]])[:40]
-        raise InputError(
-            f"{rows.files[0]}: column {name!r} should hold numbers, as it did in fit; row {odd[0] + 1} holds {shown!r}."
-        )
+    if not len(odd) or (parsed | commas).sum() <= least * given.sum():
+        return
+    (path, row), shown = rows.place(int(odd[0])), str(column.iloc[odd[0]])[:40]
+    comma = " (write decimals with a point)" if commas.any() else ""
+    raise InputError(
+        f"{path}: column {name!r} should hold numbers, but for {len(odd)} value(s) it does not, the first of them "
+        f"{shown!r} in row {row}: mend them{comma}, or leave the column out with --drop."
+    )
 
 
 def _fit_words(vectorizer: TfidfVectorizer, texts: list[str], name: str, rows: Collection) -> Any:
@@ -320,7 +336,7 @@ def _fit_words(vectorizer: TfidfVectorizer, texts: list[str], name: str, rows: C
         return vectorizer.fit_transform(texts)
     except ValueError as error:
         raise InputError(
-            f"{rows.files[0]}: the texts of column {name!r} hold no word that occurs in two rows: are they texts?"
+            f"{rows.name}: the texts of column {name!r} hold no word that occurs in two rows: are they texts?"
         ) from error
 
 

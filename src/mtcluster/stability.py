@@ -10,11 +10,11 @@ from joblib import Parallel, delayed
 from scipy.optimize import linear_sum_assignment
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing, check_random_state
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from .baselines import PerTask
 from .core.arrays import Array, host
-from .tasks import encode_tasks
+from .tasks import as_parts, encode_tasks
 
 __all__ = ["Stability", "restart_stability"]
 
@@ -94,36 +94,49 @@ def restart_stability(
     1.0
     """
     check_is_fitted(model)
+    if not has_fit_parameter(model, "tasks"):
+        raise TypeError(
+            f"model is {type(model).__name__}, which knows no tasks: take one of mtcluster's, such as "
+            f"Pooled({type(model).__name__}(...))."
+        )
+    if as_parts(X, "X") is not None:
+        raise TypeError("X must be one matrix or data frame, with tasks saying which row belongs where.")
     if n_restarts < 1 or max_rows < 1:
         raise ValueError(f"n_restarts={n_restarts} and max_rows={max_rows} should be at least 1.")
     labels = host(model.labels_)
     names, codes = encode_tasks(tasks, len(labels))
     rng = check_random_state(random_state)
-    rows = _sample(codes, len(names), max_rows, rng)
+    least = max(LEAST, 2 * len(np.unique(labels)))
+    rows = _sample(codes, len(names), max_rows, least, rng)
     some, own, at = _safe_indexing(X, rows), labels[rows], codes[rows]
     seeds = rng.randint(np.iinfo(np.int32).max, size=n_restarts)
     again = Parallel(n_jobs=n_jobs, require="sharedmem")(
         delayed(_fit_again)(model, some, None if tasks is None else names[at], seed) for seed in seeds
     )
-    c = int(max(labels.max(), *(found.max() for found in again))) + 1
+    first = min(int(found.min()) for found in (own, *again))  # −1 where there is noise
+    own, again = own - first, [found - first for found in again]
+    c = max(int(found.max()) for found in (labels - first, *again)) + 1
     apart = at if isinstance(model, PerTask) else np.zeros_like(at)  # numbers of clusters mean something in each alone
     matched = [_matched(found, own, apart, c) for found in again]
     return Stability(
         float(np.mean([found == own for found in matched])),
         n_restarts,
         len(rows),
-        [float(np.mean([_overlap(found == j, own == j) for found in matched])) for j in range(c)],
+        [
+            float(np.mean([_overlap(found == j, own == j) for found in matched]))
+            for j in range(-first if first < 0 else 0, c)
+        ],
         [float(np.mean([np.mean((found == own)[at == k]) for found in matched])) for k in range(len(names))],
     )
 
 
-def _sample(codes: Array, n_tasks: int, max_rows: int, rng: np.random.RandomState) -> Array:
+def _sample(codes: Array, n_tasks: int, max_rows: int, least: int, rng: np.random.RandomState) -> Array:
     if len(codes) <= max_rows:
         return np.arange(len(codes))
     parts = []
     for k in range(n_tasks):
         own = np.flatnonzero(codes == k)
-        size = min(len(own), max(LEAST, round(max_rows * len(own) / len(codes))))
+        size = min(len(own), max(least, round(max_rows * len(own) / len(codes))))
         parts.append(rng.choice(own, size=size, replace=False))
     return np.sort(np.concatenate(parts))
 

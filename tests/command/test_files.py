@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from mtcluster import SPMTC, io
+from mtcluster.command import folder
 from mtcluster.command.modelling import METHODS
 from mtcluster.metrics import clustering_accuracy
 
@@ -46,7 +47,7 @@ def labels(fitted):
 
 def test_the_labels_are_those_of_the_estimator(labels, survey):
     X = np.column_stack([survey[["age", "income", "trust", "hours"]].to_numpy()])
-    X = np.column_stack([(X - X.mean(axis=0)) / X.std(axis=0), survey["sex"] == "m"])
+    X = np.column_stack([(X - X.mean(axis=0)) / X.std(axis=0), survey["sex"] == "f", survey["sex"] == "m"])
     wanted = SPMTC(3, random_state=0).fit(X, tasks=survey["country"].to_numpy(dtype=str)).labels_
     assert [int(row["cluster"]) for row in labels] == wanted.tolist()
     assert [row["id"] for row in labels] == survey["person"].tolist()
@@ -68,7 +69,7 @@ def test_memberships_easiness_and_outlier_scores(labels):
 
 def test_centres_are_in_the_units_of_the_columns(fitted, survey, labels):
     centers = table(fitted / "centers.csv")
-    assert list(centers[0]) == ["task", "cluster", "size", "age", "income", "trust", "hours", "sex = m"]
+    assert list(centers[0]) == ["task", "cluster", "size", "age", "income", "trust", "hours", "sex = f", "sex = m"]
     assert [row["task"] for row in centers] == [task for task in ("de", "fr", "it", "(shared)") for _ in range(3)]
     own = np.array([row["cluster"] == "0" for row in labels]) & (survey["country"] == "de").to_numpy()
     [row] = [row for row in centers if (row["task"], row["cluster"]) == ("de", "0")]
@@ -151,6 +152,9 @@ def test_report_is_written_again_as_it_was(fitted, run):
     assert run("report", "run")[0] == 0
     assert (fitted / "report.html").read_text(encoding="utf-8") == before
     assert run("report", "run", "--out", "page.html")[0] == 0
+    code, _, err = run("report", "run", "--out", "survey.csv")
+    assert code == 2
+    assert "--force" in err
 
 
 def test_compare_puts_methods_side_by_side(run, survey, tmp_path):
@@ -225,6 +229,112 @@ def test_counts_are_weighted_when_asked(run, tmp_path, counts):
     code, out, _ = run("fit", "counts.npz", "--tfidf", "--clusters", 3, "--restarts", 0, "--out", "run")
     assert code == 0
     assert "TF-IDF" in out
+
+
+def test_names_stay_the_text_that_they_are(run, survey, tmp_path):
+    survey["person"] = [f"{i:04d}" for i in range(len(survey))]
+    survey["country"] = survey["country"].replace({"fr": "NA", "de": "01", "it": "1"})
+    survey.drop(columns="class").to_csv(tmp_path / "survey.csv", index=False)
+    assert run("fit", "survey.csv", "--task", "country", "--id", "person", "--clusters", 3, "--restarts", 0, "--out",
+               "run")[0] == 0  # fmt: skip
+    rows = table(tmp_path / "run" / "labels.csv")
+    assert [row["id"] for row in rows] == survey["person"].tolist()
+    assert {row["task"] for row in rows} == {"NA", "01", "1"}
+
+
+def test_decimal_commas_between_semicolons_are_numbers(run, survey, tmp_path):
+    survey["age"] = survey["age"].round(0) / 2
+    survey.drop(columns=["class", "person"]).to_csv(tmp_path / "survey.csv", index=False, sep=";", decimal=",")
+    code, out, _ = run("fit", "survey.csv", "--task", "country", "--clusters", 3, "--restarts", 0, "--out", "run")
+    assert code == 0
+    assert "4 columns (age, income, trust, hours) of numbers" in out
+
+
+def test_the_index_that_pandas_writes_names_the_rows(run, survey, tmp_path):
+    survey.drop(columns=["class", "person"]).to_csv(tmp_path / "survey.csv")
+    code, out, _ = run("fit", "survey.csv", "--task", "country", "--clusters", 3, "--restarts", 0, "--out", "run")
+    assert code == 0
+    assert "has no name" in out
+    assert [row["id"] for row in table(tmp_path / "run" / "labels.csv")][:3] == ["0", "1", "2"]
+
+
+def test_texts_are_used_beside_the_other_columns_and_columns_can_be_dropped(run, survey, tmp_path):
+    survey["trust, in others"] = survey.pop("trust")
+    survey["story"] = np.where(survey["class"] == "a", "cats purr", "dogs bark")
+    survey.to_csv(tmp_path / "survey.csv", index=False)
+    code, out, err = run("fit", "survey.csv", "--task", "country", "--id", "person", "--text", "story", "--drop",
+                         'class,"trust, in others"', "--clusters", 3, "--restarts", 0, "--out", "run")  # fmt: skip
+    assert code == 0, err
+    assert "3 columns (age, income, hours) of numbers" in out
+    assert "TF-IDF of 4 words" in out
+
+
+def test_files_with_and_without_the_columns_of_tasks_and_names_are_labelled_together(fitted, run, survey, tmp_path):
+    survey[:5].to_csv(tmp_path / "known.csv", index=False)
+    survey[5:9].drop(columns=["country", "person"]).to_csv(tmp_path / "new.csv", index=False)
+    code, _, err = run("predict", "run", "known.csv", "new.csv", "--out", "labels.csv", "--quiet")
+    assert (code, err) == (0, "")
+    found = table(tmp_path / "labels.csv")
+    assert [row["task"] for row in found] == [*survey["country"][:5], *["new"] * 4]
+
+
+def test_a_category_that_the_fit_did_not_know_is_told(fitted, run, survey, tmp_path):
+    survey.assign(sex="x").to_csv(tmp_path / "new.csv", index=False)
+    code, out, err = run("predict", "run", "new.csv", "--out", "labels.csv", "--json", "--quiet")
+    assert (code, err) == (0, "")
+    assert json.loads(out)["notes"] == ["column 'sex' holds 'x' or others in 120 row(s), not there in the fit."]
+
+
+def test_classes_of_some_rows_are_enough_to_score_by(run, survey, tmp_path):
+    survey.loc[::2, "class"] = None
+    survey.to_csv(tmp_path / "survey.csv", index=False)
+    code, out, _ = run("fit", "survey.csv", "--task", "country", "--id", "person", "--label", "class", "--clusters", 3,
+                       "--restarts", 0, "--out", "run")  # fmt: skip
+    assert code == 0
+    assert "Known classes" in out
+
+
+def test_a_task_set_is_scored_by_its_own_classes(run, tmp_path, blobs):
+    X, y, tasks = blobs
+    arrays = {f"task{k + 1}_{name}": part[tasks == k] for k in range(3) for name, part in (("X", X), ("y", y))}
+    np.savez(tmp_path / "a.npz", **arrays)
+    code, out, _ = run("compare", "a.npz", "--clusters", 4, "--restarts", 0, "--methods", "spmtc", "--json", "--quiet")
+    assert code == 0
+    assert json.loads(out)["table"][0]["accuracy"] > 0.9
+
+
+def test_what_appears_at_the_place_of_the_folder_meanwhile_is_not_replaced(tmp_path):
+    def meanwhile():
+        with folder.new_folder(tmp_path / "run", force=False) as beside:
+            (beside / "labels.csv").write_text("x")
+            (tmp_path / "run").mkdir()
+            (tmp_path / "run" / "thesis.tex").write_text("ten years of work")
+
+    with pytest.raises(io.InputError, match=r"thesis\.tex"):
+        meanwhile()
+    assert (tmp_path / "run" / "thesis.tex").exists()
+    assert [path.name for path in tmp_path.iterdir()] == ["run"]
+
+
+def test_a_link_to_a_folder_is_followed(run, files, tmp_path):
+    (tmp_path / "there").mkdir()
+    (tmp_path / "link").symlink_to("there")
+    assert run("fit", "fr.csv", "de.csv", "--clusters", 3, "--restarts", 0, "--out", "link")[0] == 0
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "there" / "report.html").exists()
+
+
+def test_an_interrupt_waits_until_the_folder_is_in_place():
+    done = []
+
+    def work():
+        with folder.uninterrupted():
+            signal.raise_signal(signal.SIGINT)
+            done.append(True)
+
+    with pytest.raises(KeyboardInterrupt):
+        work()
+    assert done == [True]
 
 
 def test_a_cluster_of_workers_gives_the_same_labels(fitted, run, labels, tmp_path):

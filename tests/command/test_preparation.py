@@ -1,6 +1,8 @@
 """Columns → numbers, the same in fit and in predict."""
 
+import datetime
 from dataclasses import replace
+from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
@@ -46,10 +48,26 @@ def test_categories_become_0_and_1_and_new_ones_none():
     frame = pd.DataFrame({"sex": ["f", "m", "m"], "land": ["de", "fr", "it"], "smokes": [True, False, True]})
     how = Preparation()
     X = how.fit_transform(rows(frame))
-    assert how.names == ["sex = m", "land = de", "land = fr", "land = it", "smokes = True"]
-    np.testing.assert_array_equal(X, [[0, 1, 0, 0, 1], [1, 0, 1, 0, 0], [1, 0, 0, 1, 1]])
+    assert how.names == ["sex = f", "sex = m", "land = de", "land = fr", "land = it", "smokes = False", "smokes = True"]
+    np.testing.assert_array_equal(X, [[1, 0, 1, 0, 0, 0, 1], [0, 1, 0, 1, 0, 1, 0], [0, 1, 0, 0, 1, 0, 1]])
     new = pd.DataFrame({"sex": ["m"], "land": ["uk"], "smokes": [False]})
-    np.testing.assert_array_equal(how.transform(rows(new)), [[1, 0, 0, 0, 0]])
+    np.testing.assert_array_equal(how.transform(rows(new)), [[0, 1, 0, 0, 0, 1, 0]])
+    assert how.strange(rows(new)) == ["column 'land' holds 'uk' or others in 1 row(s), not there in the fit."]
+
+
+def test_a_category_that_a_gap_made_a_float_is_known_all_the_same():
+    how = Preparation(impute="median")
+    how.fit_transform(rows(pd.DataFrame({"kind": ["1", "2", "2"], "a": [1.0, 2, 3]})))
+    new = rows(pd.DataFrame({"kind": [1.0, np.nan], "a": [1.0, 2]}))
+    np.testing.assert_array_equal(how.transform(new)[:, 1:], [[1, 0], [0, 0]])
+    assert len(how.strange(new)) == 1
+
+
+def test_a_word_that_is_a_column_too_has_a_name_of_its_own():
+    frame = pd.DataFrame({"price": [1.0, 2.0], "note": ["price high", "price low"]})
+    how = Preparation(text=("note",))
+    how.fit_transform(rows(frame))
+    assert sorted(how.names) == ["high", "low", "note: price", "price"]
 
 
 def test_texts_and_numbers_stand_side_by_side():
@@ -92,3 +110,18 @@ def test_numbers_kept_as_text_are_refused_with_the_value():
     frame = pd.DataFrame({"a": ["1", "2", "three", "4"]})
     with pytest.raises(InputError, match=r"'three' in row 3"):
         Preparation().fit_transform(rows(frame))
+
+
+def test_dates_and_decimals_in_objects_are_told_by_their_type():
+    day, money = datetime.date(2020, 1, 1), [Decimal("1.5"), Decimal("2.5")]
+    with pytest.raises(InputError, match="dates"):
+        Preparation().fit_transform(rows(pd.DataFrame({"day": [day, day]})))
+    X = Preparation(scale="none").fit_transform(rows(pd.DataFrame({"money": pd.Series(money, dtype=object)})))
+    np.testing.assert_array_equal(X, [[1.5], [2.5]])
+
+
+def test_a_slip_is_told_by_its_own_file():
+    frame = pd.DataFrame({"a": ["1", "2", "3", "4", "x"]})
+    both = Collection((Path("a.csv"), Path("b.csv")), frame, ["a"], None, np.arange(5).astype(str), counts=(3, 2))
+    with pytest.raises(InputError, match=r"^b.csv: .*'x' in row 2"):
+        Preparation().fit_transform(both)

@@ -161,6 +161,22 @@ def test_files_with_other_columns(refused, files, tmp_path):
     refused(["uk.csv", "'trust'"], "fit", "fr.csv", "uk.csv", "--clusters", 2, "--out", "run")
 
 
+def test_a_file_named_twice(refused, files):
+    refused("twice", "fit", "fr.csv", "de.csv", "./fr.csv", "--clusters", 2, "--out", "run")
+
+
+def test_dates_in_a_text_table(refused, table):
+    refused(["'born'", "dates"], "fit", table(change=lambda frame: frame.assign(born="2000-01-31")), *FIT)
+
+
+def test_a_pipe_in_the_place_of_a_file(run, fitted, tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    code, _, err = run("predict", "run", "survey.csv", "--out", "pipe", "--force", "--quiet")
+    assert code == 2
+    assert "no plain file" in err
+    assert (tmp_path / "pipe").is_fifo()
+
+
 def test_files_of_several_kinds(refused, files):
     refused("one kind", "fit", "fr.csv", "de.mtx", "--clusters", 2, "--out", "run")
 

@@ -71,6 +71,18 @@ def test_an_unrelated_task_stands_out():
         assert R[3, :3].max() < 0.6 < 0.8 < R[:3, :3].min()
 
 
+def test_a_cluster_in_the_middle_is_present_whatever_its_direction():
+    rng = np.random.default_rng(0)
+    line = np.array([-1.0, 0.0, 1.0])[:, None] * np.ones(5)
+    Ms = np.stack([line + 0.05 * rng.normal(size=line.shape) for _ in range(4)])
+    S = support(Ms, np.full((4, 3), 20.0), np.ones(4, dtype=bool))
+    assert S.min() > 0.95
+    swapped = Ms.copy()
+    swapped[0] = swapped[0][::-1]
+    assert support(swapped, np.full((4, 3), 20.0), np.ones(4, dtype=bool))[[0, 2], 0].max() == 0
+    assert_allclose(support(Ms * np.array([1, 9, 0.1, 1])[:, None, None], np.full((4, 3), 20.0), np.ones(4, bool)), S)
+
+
 def test_a_class_that_is_absent_from_a_task_has_no_support_there():
     for digit, task in ((0, "plain"), (6, "slanted"), (4, "blurred")):
         X, y, tasks = load_digits_tasks()

@@ -83,7 +83,8 @@ def test_tasks_left_alone_have_no_part_in_what_is_shared(blob_model):
 def test_features_come_largest_first_above_and_then_below():
     found = clusters.standing_out(np.array([0.5, -3.0, 2.0, 0.001, -1.0]), np.zeros(5), list("abcde"), 2)
     assert [(f["name"], f["difference"]) for f in found] == [("c", 2.0), ("a", 0.5), ("b", -3.0), ("e", -1.0)]
-    assert clusters.in_short(found) == "high c, a; low b, e"
+    assert clusters.in_short(found, 0.0) == "high c, a; low b, e"
+    assert clusters.in_short(found, 1e9) == "lies in the middle: nothing stands out"
 
 
 def test_the_leading_feature_has_its_share_of_the_spread():

@@ -12,11 +12,10 @@ from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
 from ..core.arrays import Array
 from ..io import Collection, InputError
-from ..metrics import joint_accuracy, task_scores
 from ..tables import Table
 from . import folder, options
 from .console import Console
-from .modelling import DECIDING, METHODS, READING, fit_model, noted, number_of_clusters, read, stability_of
+from .modelling import DECIDING, METHODS, READING, fit_model, noted, number_of_clusters, read, scores_of, stability_of
 
 HELP = "several methods on the same files, side by side"
 COMPARED = ("spmtc", "lssmtc", "kmeans", "kmeans-per-task")
@@ -52,7 +51,7 @@ def run(arguments: Namespace, console: Console) -> dict[str, Any]:
     with console.working(READING + DECIDING * (1 + arguments.restarts) * len(arguments.methods)):
         rows, preparation, X = read(arguments, console)
         tasks = np.asarray(rows.tasks, dtype=str)
-        if arguments.label is not None and len(set(rows.classes if rows.classes is not None else [])) < 2:
+        if arguments.label is not None and not scores_of(rows, np.zeros(len(rows), dtype=int), tasks):
             raise InputError(
                 f"--label {arguments.label}: the column holds one value alone, so nothing can be scored by it."
             )
@@ -71,7 +70,7 @@ def run(arguments: Namespace, console: Console) -> dict[str, Any]:
         "n_clusters": n_clusters,
         "n_rows": len(rows),
         "table": table.rows(),
-        "notes": [*preparation.lines(), *filter(None, [chosen]), *notes],
+        "notes": [*rows.notes, *preparation.lines(), *filter(None, [chosen]), *notes],
     }
 
 
@@ -90,14 +89,7 @@ def _compared(
         model, described = fit_model(arguments, n_clusters, X, tasks, console, method=method)
         passed = perf_counter() - began
         stability = stability_of(model, X, tasks, arguments.restarts, arguments.seed, console)
-    line: dict[str, Any] = {"method": method}
-    if rows.classes is not None and arguments.label is not None:
-        scores = task_scores(rows.classes, described.labels_, tasks)
-        line |= {
-            "accuracy": float(np.mean(scores["accuracy"])),
-            "nmi": float(np.mean(scores["nmi"])),
-            "joint_accuracy": joint_accuracy(rows.classes, described.labels_, tasks),
-        }
+    line: dict[str, Any] = {"method": method} | scores_of(rows, described.labels_, tasks)
     R, m = described.task_relatedness_, len(described.tasks_)
     line |= {
         "correspondence": float((R.sum() - m) / (m * (m - 1))) if m > 1 else 1.0,

@@ -15,17 +15,27 @@ from typing import Any
 
 import numpy as np
 
-from ..core.arrays import Array, host
+from ..core.arrays import host
 from ..easiness import easiness, outlier_scores
 from ..io import Collection, Reading, need
-from ..metrics import joint_accuracy, task_scores
 from ..preparation import Preparation
 from ..report import Report, make_report
 from ..stability import Stability
 from ..tables import Table
 from . import folder, options
 from .console import Console
-from .modelling import DECIDING, METHODS, READING, fit_model, noted, number_of_clusters, read, reading_of, stability_of
+from .modelling import (
+    DECIDING,
+    METHODS,
+    READING,
+    fit_model,
+    noted,
+    number_of_clusters,
+    read,
+    reading_of,
+    scores_of,
+    stability_of,
+)
 
 HELP = "cluster the data sets in some files, and write a folder with a report"
 WRITING = 3  # units of work, for the time left
@@ -64,6 +74,7 @@ def run(arguments: Namespace, console: Console) -> dict[str, Any]:
     ):
         with _timed(seconds, "read"):
             rows, preparation, X = read(arguments, console)
+            files = [_file(path, n) for path, n in zip(rows.files, rows.counts, strict=True)]
         tasks = np.asarray(rows.tasks, dtype=str)
         with _timed(seconds, "fit"), noted() as notes:
             n_clusters, chosen = number_of_clusters(arguments, X, tasks, console)
@@ -71,8 +82,9 @@ def run(arguments: Namespace, console: Console) -> dict[str, Any]:
         with _timed(seconds, "restarts"):
             stability = stability_of(model, X, tasks, restarts, arguments.seed, console)
         console.begin("writing")
-        lines = [*preparation.lines(), *([chosen] if chosen else []), *_scored(rows, described, tasks), *notes]
-        settings = _settings(arguments, rows, preparation, model, seconds, stability)
+        scored = _scored(scores_of(rows, described.labels_, tasks))
+        lines = [*rows.notes, *preparation.lines(), *filter(None, [chosen]), *scored, *notes]
+        settings = _settings(arguments, files, preparation, model, seconds, stability)
         title = arguments.title or f"{n_clusters} clusters in {len(set(tasks.tolist()))} data sets"
         findings = make_report(
             described,
@@ -93,7 +105,8 @@ def lines(told: dict[str, Any]) -> list[str]:
     """The result in words."""
     sizes = [{"task": task} | {f"cluster {j}": n for j, n in enumerate(own)} for task, own in told["sizes"].items()]
     said = [
-        f"{told['n_rows']} rows in {len(sizes)} tasks, {told['n_clusters']} clusters, {told['seconds']:.1f} s.",
+        f"{told['n_rows']} rows in {len(sizes)} task{'s' * (len(sizes) != 1)}, {told['n_clusters']} clusters, "
+        f"{told['seconds']:.1f} s.",
         *told["lines"],
         "",
         str(Table.from_rows(sizes)),
@@ -109,22 +122,20 @@ def lines(told: dict[str, Any]) -> list[str]:
     return [*said, f"Written to {told['out']}: {', '.join(folder.FILES)}. Open report.html in a browser."]
 
 
-def _scored(rows: Collection, described: Any, tasks: Array) -> list[str]:
-    """How the clusters agree with known classes, where a column says them."""
-    if rows.classes is None:
+def _scored(scores: dict[str, float]) -> list[str]:
+    """How the clusters agree with known classes, in words."""
+    if not scores:
         return []
-    scores = task_scores(rows.classes, described.labels_, tasks)
-    joint = joint_accuracy(rows.classes, described.labels_, tasks)
-    accuracy, nmi = (100 * float(np.mean(scores[name])) for name in ("accuracy", "nmi"))
+    accuracy, nmi, joint = (100 * scores[name] for name in ("accuracy", "nmi", "joint_accuracy"))
     return [
         f"Known classes were not used. Compared with them, {accuracy:.1f} % of a data set's rows agree on average (NMI "
-        f"{nmi:.1f} %), and {100 * joint:.1f} % with one matching of clusters and classes for all data sets."
+        f"{nmi:.1f} %), and {joint:.1f} % with one matching of clusters and classes for all data sets."
     ]
 
 
 def _settings(
     arguments: Namespace,
-    rows: Collection,
+    files: list[dict[str, Any]],
     preparation: Preparation,
     model: Any,
     seconds: dict[str, float],
@@ -139,7 +150,7 @@ def _settings(
     return {
         "format": folder.FORMAT,
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "files": [_file(path, n) for path, n in zip(rows.files, rows.counts, strict=True)],
+        "files": files,
         "options": asked,
         "columns": preparation.columns if len(preparation.columns) <= 1000 else f"{len(preparation.columns)} columns",
         "preparation": preparation.lines(),
@@ -222,6 +233,8 @@ def _cells(rows: Collection) -> Callable[[list[int]], list[dict[str, str]]] | No
 
 
 def _cut(value: Any) -> str:
+    if value is None or value != value:  # NaN
+        return "(missing)"
     text = f"{value:.6g}" if isinstance(value, float) else str(value)
     return text if len(text) <= CELL else text[: CELL - 1] + "…"
 

@@ -6,21 +6,27 @@ import csv
 import json
 import os
 import shutil
+import signal
 import tempfile
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import fields
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
 from ..core.arrays import Array
-from ..io import InputError, need
+from ..io import InputError, Reading, need
+from ..preparation import Preparation
 
 LABELS, CENTERS, MODEL, SETTINGS, REPORT = "labels.csv", "centers.csv", "model.skops", "settings.json", "report.html"
 FILES = (LABELS, CENTERS, MODEL, SETTINGS, REPORT)
 FORMAT = 1  # of settings.json and model.skops together
+HIDDEN = ".mtcluster-"  # how what is not finished is called
 LINES = 50_000  # rows that are made text of at a time
 PACKAGES = ("mtcluster", "numpy", "scipy", "scikit-learn", "joblib", "pandas", "pyarrow", "skops", "anndata", "dask")
 
@@ -29,17 +35,22 @@ PACKAGES = ("mtcluster", "numpy", "scipy", "scikit-learn", "joblib", "pandas", "
 def new_folder(out: Path, *, force: bool) -> Iterator[Path]:
     """A folder to write into, which becomes `out` at the end; if anything fails, nothing is left and nothing lost."""
     _check_free(out, force)
-    parent, made = out.absolute().parent, []
-    while not parent.exists():
-        made.append(parent)
-        parent = parent.parent
+    out = Path(os.path.realpath(out))
+    mounted = out.is_dir() and os.path.ismount(out)  # such a folder cannot be moved, only filled
+    home, made = out if mounted else out.parent, []
+    while not home.exists():
+        made.append(home)
+        home = home.parent
     beside = None
     try:
-        out.absolute().parent.mkdir(parents=True, exist_ok=True)
-        beside = Path(tempfile.mkdtemp(prefix=f".{out.name}.", dir=out.absolute().parent))
+        with _named(out):
+            out.parent.mkdir(parents=True, exist_ok=True)
+            beside = Path(tempfile.mkdtemp(prefix=HIDDEN, dir=out if mounted else out.parent))
         yield beside
         beside.chmod(0o777 & ~_umask())
-        _move(beside, out)
+        with uninterrupted():
+            _check_free(out, force, but=beside.name)
+            (_fill if mounted else _move)(beside, out)
         made = []
     finally:
         if beside is not None:
@@ -50,15 +61,19 @@ def new_folder(out: Path, *, force: bool) -> Iterator[Path]:
 
 
 @contextmanager
-def new_file(path: Path, *, force: bool = True) -> Iterator[Path]:
+def new_file(path: Path, *, force: bool) -> Iterator[Path]:
     """A file to write that takes its place at the end, or vanishes."""
     if path.is_dir():
         raise InputError(f"--out {path} is a folder: name a file.")
+    if path.exists() and not path.is_file():
+        raise InputError(f"--out {path} is no plain file: name another.")
     if path.exists() and not force:
         raise InputError(f"--out {path} is there already: add --force to replace it, or name another file.")
     if not path.absolute().parent.is_dir():
         raise InputError(f"--out {path}: there is no folder {path.parent}.")
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.absolute().parent)
+    path = Path(os.path.realpath(path))
+    with _named(path):
+        handle, name = tempfile.mkstemp(prefix=HIDDEN, dir=path.parent)
     os.close(handle)
     beside = Path(name)
     try:
@@ -69,10 +84,39 @@ def new_file(path: Path, *, force: bool = True) -> Iterator[Path]:
         beside.unlink(missing_ok=True)
 
 
-def _check_free(out: Path, force: bool) -> None:
+@contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Ctrl-C and a batch system's stop wait for a moment."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    stops = (signal.SIGINT, signal.SIGTERM)
+    waiting: list[int] = []
+    before = [signal.signal(stop, lambda number, _: waiting.append(number)) for stop in stops]
+    try:
+        yield
+    finally:
+        for stop, handler in zip(stops, before, strict=True):
+            signal.signal(stop, handler)
+        for number in waiting:
+            signal.raise_signal(number)
+
+
+@contextmanager
+def _named(out: Path) -> Iterator[None]:
+    """Where one may not write, said by the name that the user knows."""
+    try:
+        yield
+    except PermissionError as error:
+        raise InputError(f"--out {out}: {error.strerror} in {out.parent}.") from error
+
+
+def _check_free(out: Path, force: bool, but: str = "") -> None:
+    if out.is_symlink() and not out.exists():
+        raise InputError(f"--out {out} is a link to nothing: name a folder.")
     if out.exists() and not out.is_dir():
         raise InputError(f"--out {out} is a file: name a folder.")
-    there = sorted(item.name for item in out.iterdir()) if out.exists() else []
+    there = sorted(item.name for item in out.iterdir() if item.name != but) if out.exists() else []
     strange = [name for name in there if name not in FILES]
     if strange:
         raise InputError(f"--out {out} holds {strange[0]!r}, which is not of a run of mtcluster: name another folder.")
@@ -84,14 +128,22 @@ def _move(beside: Path, out: Path) -> None:
     if not out.exists():
         beside.rename(out)
         return
-    old = Path(tempfile.mkdtemp(prefix=f".{out.name}.old.", dir=out.absolute().parent))
-    out.replace(old)
+    old = Path(tempfile.mkdtemp(prefix=HIDDEN, dir=out.parent))
     try:
+        out.replace(old)
         beside.rename(out)
     except BaseException:
-        old.replace(out)
+        if not out.exists():
+            old.replace(out)
+        else:
+            old.rmdir()
         raise
     shutil.rmtree(old, ignore_errors=True)
+
+
+def _fill(beside: Path, out: Path) -> None:
+    for name in sorted(FILES, key=lambda name: name == SETTINGS):  # what makes it a run comes last
+        (beside / name).replace(out / name)
 
 
 def _umask() -> int:
@@ -129,13 +181,13 @@ def center_columns(model: Any, tasks: list[str], names: list[str], original: Any
     columns: dict[str, Any] = {
         "task": [*(task for task in tasks for _ in range(c)), *("(shared)",) * c],
         "cluster": list(range(c)) * (m + 1),
-        "size": sizes.round(6),
+        "size": sizes.round().astype(int),
     }
-    return columns | {_unlike(name, columns): centers[:, j] for j, name in enumerate(names)}
-
-
-def _unlike(name: str, taken: dict[str, Any]) -> str:
-    return f"{name} (feature)" if name in taken else name
+    for j, name in enumerate(names):
+        while name in columns:
+            name += " (feature)"
+        columns[name] = centers[:, j]
+    return columns
 
 
 def versions() -> dict[str, str]:
@@ -189,7 +241,10 @@ def load_run(folder: Path) -> tuple[dict[str, Any], dict[str, Any]]:
         kept = load(path)
     except ValueError as error:
         raise InputError(str(error)) from error
-    wanted = {"format", "version", "model", "preparation", "reading", "findings"}
-    if not isinstance(kept, dict) or not wanted <= set(kept) or kept["format"] != FORMAT:
+    parts = {"model": BaseEstimator, "preparation": Preparation, "reading": dict, "findings": str}
+    sound = isinstance(kept, dict) and kept.get("format") == FORMAT
+    if not sound or not all(isinstance(kept.get(name), kind) for name, kind in parts.items()):
         raise InputError(f"{path} is damaged, or no model of this version: fit again.")
+    if set(kept["reading"]) != {field.name for field in fields(Reading)}:
+        raise InputError(f"{path} is damaged: it does not say how files are read; fit again.")
     return settings, kept

@@ -17,6 +17,7 @@ from ..core.arrays import Array, host
 from ..engines import is_dask
 from ..io import Collection, InputError, Reading, need, read_files
 from ..labelled import Labelled
+from ..metrics import joint_accuracy, task_scores
 from ..preparation import Preparation
 from ..selection import select_n_clusters
 from ..stability import Stability, restart_stability
@@ -56,9 +57,8 @@ def read(arguments: Namespace, console: Console) -> tuple[Collection, Preparatio
 
 def reading_of(arguments: Namespace) -> Reading:
     """How the files are to be read."""
-    return Reading(
-        arguments.task, arguments.id, arguments.label, tuple(arguments.features or ()), tuple(arguments.text or ())
-    )
+    lists = {name: tuple(getattr(arguments, name) or ()) for name in ("features", "text", "drop")}
+    return Reading(arguments.task, arguments.id, arguments.label, **lists)
 
 
 def number_of_clusters(arguments: Namespace, X: Any, tasks: Array, console: Console) -> tuple[int, str]:
@@ -148,7 +148,8 @@ def stability_of(model: Any, X: Any, tasks: Array, restarts: int, seed: int, con
     if not restarts:
         return None
     console.begin(f"fitting again from {restarts} other start{'s' * (restarts > 1)}, to see how sure one can be")
-    found = restart_stability(model, X, tasks=tasks, n_restarts=restarts, random_state=seed + 1)
+    with noted(), mendable():
+        found = restart_stability(model, X, tasks=tasks, n_restarts=restarts, random_state=seed + 1)
     console.finish(DECIDING * restarts)
     return found
 
@@ -162,6 +163,22 @@ def _forget_affinities(model: Any) -> None:
     for inner in getattr(model, "estimators_", [getattr(model, "estimator_", None)]):
         if hasattr(inner, "affinity_matrix_"):
             del inner.affinity_matrix_
+
+
+def scores_of(rows: Collection, labels: Array, tasks: Array) -> dict[str, float]:
+    """How clusters agree with the classes of the rows that have one; nothing, where that says nothing."""
+    if rows.classes is None:
+        return {}
+    known = np.array([value is not None for value in rows.classes])
+    classes = rows.classes[known].astype(str)
+    if len(np.unique(classes)) < 2:
+        return {}
+    scores = task_scores(classes, labels[known], tasks[known])
+    return {
+        "accuracy": float(np.mean(scores["accuracy"])),
+        "nmi": float(np.mean(scores["nmi"])),
+        "joint_accuracy": joint_accuracy(classes, labels[known], tasks[known]),
+    }
 
 
 @contextmanager

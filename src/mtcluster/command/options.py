@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import csv
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ def add_reading(group: Any) -> None:
     group.add_argument(
         "--features", action="extend", type=names, metavar="A,B", help="columns to cluster by (default: all others)"
     )
+    group.add_argument("--drop", action="extend", type=names, metavar="A,B", help="columns to leave out")
     group.add_argument(
         "--text", action="append", metavar="COLUMN", help="column of texts, used as TF-IDF (may be repeated)"
     )
@@ -57,17 +59,16 @@ def add_clusters(group: Any) -> None:
     )
 
 
-def add_saying(group: Any, *, force: bool = True) -> None:
+def add_saying(group: Any) -> None:
     """What to say, and whether to replace what is there."""
-    if force:
-        group.add_argument("--force", action="store_true", help="replace what is there")
+    group.add_argument("--force", action="store_true", help="replace what is there")
     group.add_argument("--quiet", action="store_true", help="say nothing but errors")
     group.add_argument("--json", action="store_true", help="print the result as JSON")
 
 
 def names(text: str) -> list[str]:
-    """Names apart by commas."""
-    return [name.strip() for name in text.split(",") if name.strip()]
+    """Names apart by commas; one that holds a comma stands in double quotes."""
+    return [name.strip() for name in next(csv.reader([text], skipinitialspace=True), []) if name.strip()]
 
 
 def _clusters(text: str) -> int | str:

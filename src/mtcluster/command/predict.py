@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from .. import PerTask, Pooled
+from .. import ASI, PerTask, Pooled
 from ..core.arrays import Array, host
-from ..io import Collection, InputError, Reading, read_files
+from ..easiness import usual_loss
+from ..io import Collection, InputError, Reading, kind_of, read_files
 from ..preparation import Preparation
 from . import folder, options
 from .console import Console
@@ -45,11 +47,13 @@ def run(arguments: Namespace, console: Console) -> dict[str, Any]:
         console.begin("reading")
         rows = _read_again(arguments, reading, kept["preparation"])
         X = kept["preparation"].transform(rows)
+        strange = kept["preparation"].strange(rows)
         console.finish(READING)
         console.begin(f"labelling {len(rows)} rows")
         known = [str(task) for task in model.tasks_.tolist()]
         tasks = np.asarray(rows.tasks, dtype=str)
         X, notes = _placed(model, X, tasks, known)
+        notes = [*rows.notes, *strange, *notes]
         with mendable():
             labels = model.predict(X, tasks=tasks)
             columns = {"id": rows.ids, "task": tasks, "cluster": labels}
@@ -67,35 +71,37 @@ def run(arguments: Namespace, console: Console) -> dict[str, Any]:
 def lines(told: dict[str, Any]) -> list[str]:
     """The result in words."""
     sizes = ", ".join(f"{j}: {n}" for j, n in told["sizes"].items())
-    return [f"{told['n_rows']} rows labelled (rows by cluster: {sizes}), written to {told['out']}."]
+    rows = f"{told['n_rows']} row{'s' * (told['n_rows'] != 1)}"
+    return [f"{rows} labelled (rows by cluster: {sizes}), written to {told['out']}."]
 
 
 def _read_again(arguments: Namespace, reading: Reading, preparation: Preparation) -> Collection:
     """Other files, read as those of the fit were; a file that lacks the column of tasks is a data set of its own."""
-    task, name = arguments.task or reading.task, arguments.id or reading.id
-    columns = tuple(preparation.columns) if preparation.is_table else reading.features
-    how = Reading(task, name, None, columns, reading.text)
-    try:
-        return read_files(arguments.files, how, one_task=True)
-    except InputError as error:
-        lacks_task = arguments.task is None and task is not None and "(--task)" in str(error)
-        lacks_id = arguments.id is None and name is not None and "(--id)" in str(error)
-        if not lacks_task and not lacks_id:
-            raise
-    how = Reading(None if lacks_task else task, None if lacks_id else name, None, columns, reading.text)
+    asked = {"task": arguments.task, "id": arguments.id}
+    how = replace(
+        reading,
+        task=arguments.task or reading.task,
+        id=arguments.id or reading.id,
+        label=None,
+        features=tuple(preparation.columns) if preparation.is_table else reading.features,
+        optional=tuple(name for name, column in asked.items() if column is None),
+    )
+    kinds = {kind_of(path) for path in arguments.files}
+    if kinds & {".npz", ".mtx"}:
+        how = replace(how, **asked)
     return read_files(arguments.files, how, one_task=True)
 
 
 def _placed(model: Any, X: Any, tasks: Array, known: list[str]) -> tuple[Any, list[str]]:
     """Rows of data sets that were not there in fit, moved to where the shared centres lie if those of the fit were."""
     new = [task for task in dict.fromkeys(tasks.tolist()) if task not in known]
-    if not new or isinstance(model, PerTask | Pooled):
+    if not new or isinstance(model, PerTask | Pooled | ASI):
         return X, []
     notes = [f"not there in the fit, so the shared centres decide: {', '.join(new[:8])}."]
     if getattr(model, "task_offset_", "none") == "none" or not isinstance(X, np.ndarray):
         return X, notes
     X, shared = X.copy(), model.shared_centers_ @ model.subspace_.T
-    sizes = model.cluster_sizes_.sum(axis=0)
+    sizes = model.cluster_sizes_[model.within_weight_ < 1].sum(axis=0)
     middle = sizes @ shared / sizes.sum()
     for task in new:
         own = tasks == task
@@ -110,7 +116,7 @@ def _placed(model: Any, X: Any, tasks: Array, known: list[str]) -> tuple[Any, li
 def _against_fit(model: Any, losses: Array, tasks: Array, known: list[str]) -> Array:
     """Losses as multiples of the usual one in fit, of the row's own task where that is known."""
     fitted, at = host(model.losses_), host(model.task_indices_)
-    usual = {task: float(np.median(fitted[at == k])) for k, task in enumerate(known)}
-    other = float(np.median(fitted))
+    usual = {task: usual_loss(fitted[at == k]) for k, task in enumerate(known)}
+    other = usual_loss(fitted)
     scale = np.array([usual.get(task, other) for task in tasks.tolist()])
     return losses / np.where(scale > 0, scale, 1)

@@ -19,7 +19,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     """What can be asked for."""
     parser.add_argument("model", type=Path, metavar="DIR", help="folder that `mtcluster fit` made")
     parser.add_argument("--out", type=Path, metavar="FILE", help="HTML file to write (default: report.html in DIR)")
-    options.add_saying(parser, force=False)
+    options.add_saying(parser)
 
 
 def run(arguments: Namespace, console: Console) -> dict[str, Any]:
@@ -28,9 +28,9 @@ def run(arguments: Namespace, console: Console) -> dict[str, Any]:
     path = arguments.out or arguments.model / folder.REPORT
     try:
         page = Report(json.loads(kept["findings"])).html
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
         raise InputError(f"{arguments.model / folder.MODEL} is damaged: fit again ({type(error).__name__}).") from error
-    with folder.new_file(path) as out:
+    with folder.new_file(path, force=arguments.force or arguments.out is None) as out:
         out.write_text(page, encoding="utf-8")
     return {"out": str(path)}
 

@@ -44,13 +44,17 @@ def relatedness(Ms: Array, sizes: Array) -> Array:
 def support(Ms: Array, sizes: Array, sharing: Array) -> Array:
     """How present each cluster is in each task, (c, m), between 0 and 1.
 
-    The share of the cluster in the task relative to its share in the others (their median, at most 1), times the
-    cosine between its contrast there and in the others. A cluster that is absent from a task keeps few rows there, or
-    takes rows that lie elsewhere. The others are the tasks that share, `sharing` (m,): numbers of clusters in a task
-    that was left alone mean little.
+    The share of the cluster in the task relative to its share in the others (their median, at most 1), times how alike
+    it lies there and in the others: 1 − ‖a − b‖² / 2 max(‖a‖ ‖b‖, 1) for its contrasts a and b, in units of the spread
+    between the clusters of the task. That is the cosine of contrasts of one length, and 1 for a cluster in the middle,
+    whose contrast has no direction. A cluster that is absent from a task keeps few rows there, or takes rows that lie
+    elsewhere. The others are the tasks that share, `sharing` (m,): numbers of clusters in a task that was left alone
+    mean little.
     """
     m, c, _ = Ms.shape
-    C, P = contrasts(Ms, sizes), shares(sizes)
+    P, C = shares(sizes), contrasts(Ms, sizes)
+    widths = np.sqrt(np.einsum("kj,kjd->k", P, C**2))
+    C = C / np.where(widths > 0, widths, 1)[:, None, None]
     found = np.zeros((c, m))
     for k in range(m):
         others = sharing & (np.arange(m) != k)
@@ -62,9 +66,8 @@ def support(Ms: Array, sizes: Array, sharing: Array) -> Array:
         usual = np.median(P[others], axis=0)
         ratio = np.where(usual > 0, np.minimum(1, P[k] / np.where(usual > 0, usual, 1)), P[k] > 0)
         lengths = np.linalg.norm(C[k], axis=1) * np.linalg.norm(elsewhere, axis=1)
-        cosine = np.einsum("jd,jd->j", C[k], elsewhere) / np.where(lengths > 0, lengths, 1)
-        # A cluster at the mean of its task points nowhere: then its size decides.
-        found[:, k] = np.where(sizes[k] > 0, ratio * np.where(lengths > 0, np.clip(cosine, 0, 1), 1), 0)
+        apart = np.sum((C[k] - elsewhere) ** 2, axis=1) / (2 * np.maximum(lengths, 1))
+        found[:, k] = np.where(sizes[k] > 0, ratio * np.clip(1 - apart, 0, 1), 0)
     return found
 
 

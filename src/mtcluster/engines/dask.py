@@ -61,7 +61,8 @@ class DaskTasks:
 
     def indices(self) -> Any:
         """The index of each row's task among the labels."""
-        return from_parts(self.codes, self.X.chunks[0], None, np.intp)
+        wide = [delayed(np.asarray)(codes, dtype=np.intp) for codes in self.codes]  # they are kept in few bytes
+        return from_parts(wide, self.X.chunks[0], None, np.intp)
 
     def given(self, init: Any, n_clusters: int, binary: bool) -> Parts:
         """Memberships that the user gave as a start, checked, where the rows live."""
@@ -249,7 +250,11 @@ def run(how: Callable[..., Any], *collections: Any) -> Any:
     """dask.compute or dask.persist, with an error that says what happened where the cluster went away."""
     try:
         return how(*collections)
-    except (CancelledError, OSError, TimeoutError) as error:
+    except (CancelledError, ConnectionError, TimeoutError) as error:
+        raise _lost(error) from error
+    except OSError as error:  # a chunk may fail to read its file, too
+        if type(error).__name__ != "CommClosedError" and "connect" not in str(error).lower():
+            raise
         raise _lost(error) from error
     except RuntimeError as error:
         if "client" in str(error).lower() or "scheduler" in str(error).lower():

@@ -12,6 +12,7 @@ from .words import clusters_named, count, listed, number, percent, plain, quoted
 
 SHARED_FEATURES, TASK_FEATURES = 6, 4  # above the rest that are shown, and as many below
 NAMED = 3  # features that stand for a cluster in a line
+TELLING = 0.2  # a difference of a smaller share of the largest one of any cluster does not tell a cluster apart
 FAINT = 0.02  # a difference of a smaller share of the cluster's largest one says nothing
 ROUNDING = 1e-6  # of that again: 0 but for rounding
 PLACES = 6  # tasks that a sentence about missing clusters names
@@ -77,12 +78,13 @@ def standing_out(difference: Array, here: Array, names: list[str], most: int) ->
     ]
 
 
-def in_short(features: list[dict[str, Any]]) -> str:
-    """The features of a cluster in a few words."""
+def in_short(features: list[dict[str, Any]], largest: float) -> str:
+    """The features of a cluster in a few words; `largest` is the largest difference of any cluster."""
+    features = [f for f in features if abs(f["difference"]) >= TELLING * largest]
     above = [f["name"] for f in features if f["difference"] > 0][:NAMED]
     below = [f["name"] for f in features if f["difference"] < 0][:NAMED]
     parts = [f"{word} {', '.join(names)}" for word, names in (("high", above), ("low", below)) if names]
-    return "; ".join(parts) or "nothing stands out"
+    return "; ".join(parts) or "lies in the middle: nothing stands out"
 
 
 def sizes(model: Any, names: list[str]) -> dict[str, Any]:
@@ -175,7 +177,7 @@ def features(model: Any, names: list[str]) -> dict[str, Any]:
                 "cluster": j,
                 "rows": int(table[:, j].sum()),
                 "share": float(table[:, j].sum() / max(table.sum(), 1)),
-                "in_short": in_short(shown),
+                "in_short": in_short(shown, float(np.abs(difference).max(initial=0.0))),
                 "shared": shown,
                 "tasks": [{"task": k, "rows": int(table[k, j]), "features": by_task[k][j]} for k in tasks],
             }

@@ -106,8 +106,9 @@ def certainty(model: Any, stability: dict[str, Any] | None, names: list[str]) ->
         return _by_restarts(stability, names)
     decision = getattr(getattr(model, "_evidence", None), "decision", None)
     how = (
-        "To measure how stable the clusters are, fit again from other starts: mtcluster.stability.restart_stability "
-        "does, and a report made with its result shows it here, cluster by cluster."
+        "To measure how stable the clusters are, fit again from other starts: `mtcluster fit --restarts 5` on the "
+        "command line, mtcluster.stability.restart_stability in Python. The report then shows it here, cluster by "
+        "cluster."
     )
     line = "This was not measured."
     if decision is None:

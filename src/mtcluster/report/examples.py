@@ -52,11 +52,15 @@ def rows_map(model: Any, ids: Sequence[Any] | None, easy: Array, outlying: Array
             "task": model.task_indices_[rows].tolist(),
             "easiness": np.rint(100 * easy[rows]).astype(int).tolist(),
             "outlier": rounded(outlying[rows], 3),
-            "note": f"All {whole(n)} examples are shown."
-            if len(rows) == n
-            else f"{whole(len(rows))} of {whole(n)} examples are shown, drawn at random from every task.",
+            "note": _note(len(rows), n),
         }
     )
+
+
+def _note(shown: int, n: int) -> str:
+    if shown == n:
+        return f"All {whole(n)} examples are shown."
+    return f"{whole(shown)} of {whole(n)} examples are shown: some of every task, at random, none without weight."
 
 
 def middle(codes: Array) -> tuple[int, int]:

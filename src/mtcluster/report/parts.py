@@ -47,7 +47,7 @@ def paragraphs(lines: Sequence[str]) -> str:
 
 def chip(j: int) -> str:
     """The mark of a cluster: its number on its colour."""
-    return f'<span class="chip c{j % COLOURS}">{j}</span>'
+    return f'<span class="chip c{int(j) % COLOURS}">{int(j)}</span>'
 
 
 def tag(word: str) -> str:

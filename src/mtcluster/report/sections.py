@@ -99,8 +99,9 @@ def cluster_features(summary: Summary) -> str:
         "For each cluster: the features whose mean lies most above that of the other clusters (bars to the right) and "
         "most below (to the left), in the numbers that the fit was given. A feature with larger numbers counts more."
     ]
-    if found["tasks_left_out"]:
-        lines.append(f"Single tasks are shown for the largest; {found['tasks_left_out']} are left out.")
+    if found["tasks_left_out"] and len(summary["tasks"]) > 1:
+        left = count(found["tasks_left_out"], "smaller task")
+        lines.append(f"Features by task are shown for the largest tasks; {left} left out.")
     return f'{paragraphs(lines)}<div class="cards">{"".join(_card(summary, one) for one in found["clusters"])}</div>'
 
 
@@ -180,7 +181,7 @@ def outlying(summary: Summary) -> str:
         [
             name(row["id"]),
             words(tasks[row["task"]]["name"]),
-            f'<td data-value="{row["cluster"]}">{chip(row["cluster"])}</td>',
+            f'<td data-value="{int(row["cluster"])}">{chip(row["cluster"])}</td>',
             amount(number(row["outlier"]), row["outlier"]),
             amount(percent(row["easiness"]), row["easiness"]),
             *([amount(percent(row["admitted"]), row["admitted"])] if paced else []),

@@ -1,0 +1,83 @@
+"""Tables written as text: CSV and its kin, with whatever separator, decimal sign and compression.
+
+Complaints are ValueErrors; who reads the file knows its name.
+"""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+SEPARATORS = ",;\t|"
+MISSING = ["", "NA", "N/A", "n/a", "NaN", "nan", "-NaN", "-nan", "null", "NULL", "<NA>", "None", "#N/A", "#NA"]
+START = 2**20  # bytes that are looked at
+
+
+def read_text_table(path: Path, kept: Sequence[str]) -> Any:
+    """A data frame; the columns `kept` stay the text that they are, but for empty cells."""
+    import pyarrow as pa
+    import pyarrow.csv
+
+    start = _start(path)
+    header = _outside_quotes(start.split("\n", 1)[0].rstrip("\r"))
+    separator = max(SEPARATORS, key=header.count) if any(map(header.count, SEPARATORS)) else ","
+    try:
+        table = pa.csv.read_csv(
+            path,
+            parse_options=pa.csv.ParseOptions(delimiter=separator, newlines_in_values='"' in start),
+            convert_options=pa.csv.ConvertOptions(
+                column_types={name: pa.string() for name in kept}, null_values=MISSING, strings_can_be_null=False
+            ),
+        )
+        frame = table.to_pandas()
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowKeyError):  # it takes no column of two kinds, say
+        frame = _read_slowly(path, separator, kept)
+    for name in frame.columns:
+        if frame[name].dtype.kind in "OUT" or str(frame[name].dtype) in ("str", "string"):
+            frame[name] = frame[name].mask(frame[name].isin([""] if name in kept else MISSING))
+            if separator != "," and name not in kept:
+                frame[name] = _with_points(frame[name])
+    return frame
+
+
+def _read_slowly(path: Path, separator: str, kept: Sequence[str]) -> Any:
+    import pandas as pd
+
+    options: dict[str, Any] = {"sep": separator, "encoding": "utf-8-sig"}
+    try:
+        names = pd.read_csv(path, nrows=0, **options).columns
+        missing = {name: [""] if name in kept else MISSING for name in names}
+        return pd.read_csv(
+            path, dtype=dict.fromkeys(kept, str), keep_default_na=False, na_values=missing, low_memory=False, **options
+        )
+    except UnicodeDecodeError as error:
+        raise ValueError(
+            f"it is not UTF-8 (byte {error.start} cannot be read); save it with the encoding UTF-8."
+        ) from error
+    except pd.errors.EmptyDataError as error:
+        raise ValueError("it is empty.") from error
+
+
+def _start(path: Path) -> str:
+    if path.suffix.lower() in (".bz2", ".xz", ".zst"):
+        return "\t" if path.with_suffix("").suffix == ".tsv" else ","
+    with (gzip.open if path.suffix.lower() == ".gz" else open)(path, "rb") as file:
+        start = file.read(START)
+    if start[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        raise ValueError("it is UTF-16, as Excel's 'Unicode text' is; save it with the encoding UTF-8.")
+    if b"\0" in start:
+        raise ValueError("it is no text file, for it holds zero bytes.")
+    return start.decode("utf-8-sig", errors="replace")
+
+
+def _outside_quotes(line: str) -> str:
+    return "".join(part for i, part in enumerate(line.split('"')) if i % 2 == 0)
+
+
+def _with_points(column: Any) -> Any:
+    """Numbers, where all that is given are numbers with a decimal comma."""
+    given = column.dropna().astype(str)
+    numbers = len(given) and bool(given.str.fullmatch(r"\s*[+-]?\d+(,\d+)?([eE][+-]?\d+)?\s*").all())
+    return column.str.replace(",", ".").astype(float) if numbers else column
