@@ -401,7 +401,10 @@ def _legend(ax: Any, entries: list[Any], inside: bool = False) -> None:
     if not entries:
         return
     where = {"framealpha": 0.85} if inside else {"loc": "upper left", "bbox_to_anchor": (1.01, 1), "frameon": False}
-    ax.legend(handles=entries, fontsize=9, handletextpad=0.4, ncols=max(_columns(entries), 1), **where)
+    columns, size = max(_columns(entries), 1), 9
+    if not inside and len(ax.figure.axes) > 1:  # beside the data it would take the room of the other axes
+        where, columns, size = {"framealpha": 0.85}, 1 + (len(entries) > 2 * INSIDE), 7
+    ax.legend(handles=entries, fontsize=size, handletextpad=0.4, ncols=columns, **where)
 
 
 def _mark(marker: str, color: Any, label: str) -> Any:
