@@ -147,11 +147,12 @@ def _read_table(path: Path, how: Reading) -> Collection:
     need("pandas", "files", f"{path}: reading tables")
     frame = TABLES[kind_of(path)](path, how)
     frame.columns = [str(column).strip() for column in frame.columns]
+    said = [frame.attrs.pop("note")] if "note" in frame.attrs else []
     frame, how, notes = _without_index(path, frame, how)
     repeated = sorted(set(frame.columns[frame.columns.duplicated()]))
     if repeated:
         raise InputError(f"{path} has several columns named {repeated[0]!r}: every column needs a name of its own.")
-    return replace(_taken_apart(path, frame, how), notes=notes)
+    return replace(_taken_apart(path, frame, how), notes=(*said, *notes))
 
 
 def _read_text(path: Path, how: Reading) -> Any:
@@ -163,7 +164,12 @@ def _read_excel(path: Path, how: Reading) -> Any:
     import pandas as pd
 
     need("openpyxl", "files", f"{path}: reading Excel files")
-    return pd.read_excel(path)
+    with pd.ExcelFile(path) as book:
+        frame = book.parse(0)
+        if len(book.sheet_names) > 1:
+            first = book.sheet_names[0]
+            frame.attrs["note"] = f"{path.name} has {len(book.sheet_names)} sheets; the first, {first!r}, was read."
+    return frame
 
 
 def _pandas(name: str) -> Callable[[Path, Reading], Any]:
@@ -312,9 +318,12 @@ def _read_h5ad(path: Path, how: Reading) -> Collection:
         for option in ("task", "id", "label")
     }
     ids = np.asarray(cells.obs_names, dtype=object) if read["id"] is None else read["id"]
-    return _picked(
-        path, Collection((path,), X, [str(gene) for gene in cells.var_names], read["task"], ids, read["label"]), how
-    )
+    values: Any = X.data if sparse.issparse(X) else X.ravel()
+    counts = values.size and values.max() > 1 and values.min() >= 0 and bool((values == np.round(values)).all())
+    notes = (f"X of {path.name} holds whole numbers: if they are counts, normalise and take logarithms first.",)
+    genes = [str(gene) for gene in cells.var_names]
+    part = Collection((path,), X, genes, read["task"], ids, read["label"], notes=notes if counts else ())
+    return _picked(path, part, how)
 
 
 def _picked(path: Path, part: Collection, how: Reading) -> Collection:

@@ -17,6 +17,7 @@ from mtcluster.command import folder
 from mtcluster.command.modelling import METHODS
 from mtcluster.metrics import clustering_accuracy
 
+pd = pytest.importorskip("pandas")
 KINDS = ["csv", "tsv", "csv.gz", "semicolons", "parquet", "feather", "xlsx", "npz", "several csv", "mtx", "h5ad"]
 OUTPUTS = {"labels.csv", "centers.csv", "model.skops", "settings.json", "report.html"}
 
@@ -209,6 +210,27 @@ def test_missing_values_are_filled_when_asked(run, survey, tmp_path):
     assert code == 0
     assert "age (2), sex (1)" in out
     assert run("predict", "run", "survey.csv", "--out", "labels.csv")[0] == 0
+
+
+def test_sheets_that_were_not_read_are_told(run, survey, tmp_path):
+    with pd.ExcelWriter(tmp_path / "book.xlsx") as book:
+        survey.drop(columns="class").to_excel(book, sheet_name="people", index=False)
+        survey.head().to_excel(book, sheet_name="notes")
+    code, out, _ = run("fit", "book.xlsx", "--task", "country", "--id", "person", "--clusters", 3, "--restarts", 0,
+                       "--out", "run")  # fmt: skip
+    assert code == 0
+    assert "book.xlsx has 2 sheets; the first, 'people', was read." in out
+
+
+def test_counts_of_cells_are_told(run, tmp_path, counts):
+    anndata = pytest.importorskip("anndata")
+    X, _, tasks = counts
+    obs = pd.DataFrame({"batch": tasks.astype(str)}, index=[f"c{i}" for i in range(len(X))])
+    anndata.AnnData(X, obs=obs).write_h5ad(tmp_path / "cells.h5ad")
+    code, out, _ = run("fit", "cells.h5ad", "--task", "batch", "--clusters", 3, "--restarts", 0, "--out", "run")
+    assert code == 0
+    assert "normalise" in out
+    assert [row["id"] for row in table(tmp_path / "run" / "labels.csv")][:2] == ["c0", "c1"]
 
 
 def test_the_number_of_clusters_is_found(run, survey, tmp_path):

@@ -83,7 +83,8 @@ def run(arguments: Namespace, console: Console) -> dict[str, Any]:
             stability = stability_of(model, X, tasks, restarts, arguments.seed, console)
         console.begin("writing")
         scored = _scored(scores_of(rows, described.labels_, tasks))
-        lines = [*rows.notes, *preparation.lines(), *filter(None, [chosen]), *scored, *notes]
+        alone = ["All rows are of one task, so there is nothing to share."] if len(described.tasks_) == 1 else []
+        lines = [*rows.notes, *alone, *preparation.lines(), *filter(None, [chosen]), *scored, *notes]
         settings = _settings(arguments, files, preparation, model, seconds, stability)
         title = arguments.title or f"{n_clusters} clusters in {len(set(tasks.tolist()))} data sets"
         findings = make_report(
