@@ -120,6 +120,12 @@ def test_a_sparse_task_set_is_read_as_floats_and_stays_sparse(tmp_path):
     assert loaded.tasks.tolist() == ["1"] * 3
 
 
+def test_classes_that_are_not_known_are_minus_1(tmp_path):
+    arrays = dense_arrays()
+    del arrays["task1_y"]
+    assert_array_equal(load_task_set(save(tmp_path / "half.npz", **arrays)).y, [-1, -1, -1, 0, 0])
+
+
 def test_the_data_folder_comes_from_the_environment(tmp_path, monkeypatch):
     save(tmp_path / "here.npz", **dense_arrays())
     monkeypatch.setenv("MTCLUSTER_DATA", str(tmp_path))
@@ -139,8 +145,8 @@ def test_a_set_that_is_not_there_says_what_is(tmp_path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"task1_y": None, "task2_y": None}, "is not a task set: it needs arrays task1_y"),
-        ({"task1_y": None}, "is not a task set: it needs arrays task1_y"),
+        (dict.fromkeys(dense_arrays()), "is not a task set: it needs arrays task1_X"),
+        ({"task1_X": None, "task1_y": None}, "it has neither task1_X nor task1_data"),
         ({"task2_X": None}, "it has neither task2_X nor task2_data"),
         ({"task2_X": np.ones((2, 4))}, "is damaged: task 2 has rows of shape"),
         ({"task2_y": np.zeros(5)}, "is damaged: task 2 has rows of shape"),

@@ -122,6 +122,16 @@ def test_the_page_of_the_command_line_names_every_option_and_no_other(command, c
     known = set(re.findall(r"--[a-z][a-z-]*", capsys.readouterr().out))
     section = page.split(f"\n## {command}\n")[1].split("\n## ")[0]
     told = set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", section))
-    reading = {"--task", "--id", "--label", "--features", "--text", "--impute", "--scale", "--tfidf", "--stop-words"}
+    reading = {
+        "--task",
+        "--id",
+        "--label",
+        "--features",
+        "--text",
+        "--impute",
+        "--scale",
+        "--tfidf",
+        "--stop-words",
+    } | {"--drop"}
     by_name = reading if "[options of reading]" in section else set()
     assert known - {"--help"} == told | by_name

@@ -69,5 +69,6 @@ class Console:
     def _line(self, text: str) -> None:
         passed = time.perf_counter() - self.began
         left = passed / self.done * (self.total - self.done) if self.done > 0 else None
-        tail = f", about {left:.0f} s left" if left is not None and left >= 1 else ""
+        soon = "less than 1" if left is not None and left < 1 else f"about {left:.0f}" if left is not None else ""
+        tail = f", {soon} s left" if soon else ""
         print(f"[{passed:6.1f} s] {text}{tail}", file=sys.stderr, flush=True)
