@@ -6,6 +6,7 @@ Feather, Excel) come as data frames; task sets (.npz), Matrix Market files and A
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -80,10 +81,11 @@ def _joined(parts: list[Collection], how: Reading, shown: list[str]) -> Collecti
     first = parts[0]
     if any(part.is_table != first.is_table for part in parts):
         raise InputError("tables cannot be joined with matrices (.npz, .mtx, .h5ad): give files of one kind.")
-    values = [first.values]
+    values, wanted = [first.values], set(first.names)
     for part in parts[1:]:
-        lacking = [name for name in first.names if name not in set(part.names)]
-        extra = [name for name in part.names if name not in set(first.names)]
+        there = set(part.names)
+        lacking = [name for name in first.names if name not in there]
+        extra = [name for name in part.names if name not in wanted]
         if lacking or extra:
             column, has = (lacking[0], "lacks") if lacking else (extra[0], "alone has")
             raise InputError(
@@ -123,7 +125,7 @@ def _reordered(part: Collection, first: Collection) -> Any:
     """The matrix of a file with its columns in the order of the first file."""
     if part.names == first.names:
         return part.values
-    repeated = [name for name in first.names if first.names.count(name) > 1][:1]
+    repeated = [name for name, count in Counter(first.names).items() if count > 1]
     if repeated:
         raise InputError(
             f"{part.files[0]} has its columns in another order than {first.files[0]}, and several are named "
