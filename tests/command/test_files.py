@@ -233,6 +233,24 @@ def test_counts_of_cells_are_told(run, tmp_path, counts):
     assert [row["id"] for row in table(tmp_path / "run" / "labels.csv")][:2] == ["c0", "c1"]
 
 
+def test_matrices_are_joined_by_the_names_of_their_columns_unless_these_repeat(tmp_path):
+    anndata = pytest.importorskip("anndata")
+    X = np.arange(9.0).reshape(3, 3)
+    for name, genes in {"a": "fgh", "b": "hgf", "c": "ggh", "d": "ggh", "e": "hgg"}.items():
+        cells = anndata.AnnData(
+            X, obs=pd.DataFrame(index=list("123")), var=pd.DataFrame(index=[f"x{g}" for g in genes])
+        )
+        cells.write_h5ad(tmp_path / f"{name}.h5ad")
+
+    def joined(*names):
+        return io.read_files([tmp_path / f"{name}.h5ad" for name in names], io.Reading()).values
+
+    np.testing.assert_array_equal(joined("a", "b"), np.vstack([X, X[:, ::-1]]))
+    np.testing.assert_array_equal(joined("c", "d"), np.vstack([X, X]))
+    with pytest.raises(io.InputError, match="several are named 'xg'"):
+        joined("c", "e")
+
+
 def test_the_number_of_clusters_is_found(run, survey, tmp_path):
     survey.to_csv(tmp_path / "survey.csv", index=False)
     code, out, _ = run("fit", "survey.csv", "--task", "country", "--id", "person", "--label", "class", "--features",

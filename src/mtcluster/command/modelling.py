@@ -90,18 +90,18 @@ def fit_model(
         raise InputError(
             f"--method {method} takes at most {MOST_SPECTRAL} rows, and there are {X.shape[0]}: take spmtc."
         )
-    left = [DECIDING]
+    begun, stages = console.done, [1]
 
     def listen(step: str, **details: Any) -> None:
         if step == "decide":
             console.begin(f"{method}: deciding from the data how much tasks share")
         if step == "fit":
-            console.finish(left.pop() - 1 if left else 0)
-            left.append(1 / details["n_stages"])
+            console.finish(DECIDING - 1)
+            stages.append(details["n_stages"])
         if step == "stage":
             easy = f"easiest {100 * details['fraction']:.0f} %"
             stage = {0: "warm-up", 1: "all rows"}.get(details["fraction"], easy)
-            console.finish(left[-1])
+            console.finish(1 / stages[-1])
             console.begin(f"{method}: {stage}, objective {details['objective']:.5g}")
 
     console.begin(f"{method}: {X.shape[0]} rows, {X.shape[1]} features, {n_clusters} clusters")
@@ -110,8 +110,7 @@ def fit_model(
         for name, value in list(vars(model).items()):
             if is_dask(value):
                 setattr(model, name, host(value))
-    if left[-1] == DECIDING:
-        console.finish(DECIDING)
+    console.finish(begun + DECIDING - console.done)
     _forget_affinities(model)
     if hasattr(model, "map_") and len(model.tasks_) == len(set(tasks.tolist())):
         return model, model
