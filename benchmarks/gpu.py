@@ -27,7 +27,7 @@ from mtcluster.core.model import Settings
 from mtcluster.core.solver import alternate, first_state
 from mtcluster.datasets import make_multitask_blobs
 from mtcluster.engines.local import local_rows, row_threads
-from mtcluster.tasks import read_tasks, read_weights
+from mtcluster.estimators._validation import read_tasks, read_weights
 
 ROWS, FEATURES, TASKS, CLUSTERS = 2_000_000, 256, 4, 16
 

@@ -9,7 +9,7 @@ number of clusters that is about as stable as the best is suggested.
 import matplotlib.pyplot as plt
 
 from mtcluster.datasets import make_multitask_blobs
-from mtcluster.selection import select_n_clusters
+from mtcluster.model_selection import select_n_clusters
 
 X, y, tasks = make_multitask_blobs(n_samples=150, n_tasks=3, n_clusters=5, random_state=3)
 clear = select_n_clusters(X, tasks=tasks, n_clusters=range(2, 9), random_state=0)

@@ -17,7 +17,7 @@ from sklearn.preprocessing import MinMaxScaler
 from mtcluster import SPMTC
 from mtcluster.datasets import load_digits_tasks
 from mtcluster.metrics import joint_accuracy
-from mtcluster.splitting import TaskKFold, joint_accuracy_scorer
+from mtcluster.model_selection import TaskKFold, joint_accuracy_scorer
 
 X, y, tasks = (part[:900] for part in load_digits_tasks())  # half of the rows: it is about the how
 sklearn.set_config(enable_metadata_routing=True)

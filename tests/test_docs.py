@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from mtcluster.cli import main
+from mtcluster.cli.main import main
 from mtcluster.datasets import make_multitask_blobs
 
 ROOT = Path(__file__).parents[1]

@@ -9,10 +9,12 @@ import pytest
 from sklearn.cluster import KMeans
 from sklearn.exceptions import NotFittedError
 
-from mtcluster import LSSMTC, SPMTC, Pooled, plotting, selection
+from mtcluster import LSSMTC, SPMTC, Pooled, plotting
+from mtcluster._utils.tables import Table
 from mtcluster.datasets import make_multitask_blobs
-from mtcluster.easiness import easiness
-from mtcluster.labelled import Labelled
+from mtcluster.inspection import LabelDescription, easiness
+from mtcluster.model_selection import Selection
+from mtcluster.model_selection import _n_clusters as selection
 from mtcluster.plotting import (
     plot_cluster_sizes,
     plot_objective,
@@ -21,8 +23,6 @@ from mtcluster.plotting import (
     plot_selection,
     plot_tasks,
 )
-from mtcluster.selection import Selection
-from mtcluster.tables import Table
 
 matplotlib = pytest.importorskip("matplotlib")
 OF_A_MODEL = [plot_tasks, plot_objective, plot_pace, plot_cluster_sizes, plot_relatedness]
@@ -179,7 +179,7 @@ def test_cluster_sizes_are_shares_of_tasks(model):
 def test_a_cluster_that_a_task_lacks_is_marked():
     X, y, tasks = make_multitask_blobs(60, 6, n_tasks=3, n_clusters=3, separation=12, random_state=0)
     kept = ~((tasks == 1) & (y == 2))
-    model = Labelled().fit(X[kept], y[kept], tasks=tasks[kept])
+    model = LabelDescription().fit(X[kept], y[kept], tasks=tasks[kept])
     assert model.cluster_support_[2, 1] < 0.5
     ax = plot_cluster_sizes(model)
     assert [len(line.get_xdata()) for line in ax.lines] == [0, 1, 0]
@@ -223,11 +223,11 @@ def test_colors_differ_and_begin_with_those_for_the_color_blind():
 def test_labels_of_another_clusterer_are_drawn(blobs):
     X, _, tasks = blobs
     labels = Pooled(KMeans(4, random_state=0)).fit(X, tasks=tasks).labels_
-    described = Labelled("k-means").fit(X, labels, tasks=tasks)
+    described = LabelDescription("k-means").fit(X, labels, tasks=tasks)
     assert len(plot_tasks(described, color="easiness").collections) > 0
     assert plot_relatedness(described).images
     for plot in (plot_objective, plot_pace):
-        with pytest.raises(ValueError, match=r"stages of a fit, and Labelled had none"):
+        with pytest.raises(ValueError, match=r"stages of a fit, and LabelDescription had none"):
             plot(described)
 
 
@@ -243,7 +243,7 @@ def test_dask_arrays_are_drawn(blobs):
 def test_models_that_cannot_be_drawn_are_refused(blobs, plot):
     with pytest.raises(NotFittedError):
         plot(SPMTC(4))
-    with pytest.raises(TypeError, match=r"Pooled has none: mtcluster\.labelled\.Labelled"):
+    with pytest.raises(TypeError, match=r"Pooled has none: mtcluster\.labelled\.LabelDescription"):
         plot(Pooled(KMeans(4, random_state=0)).fit(blobs.X, tasks=blobs.tasks))
 
 

@@ -2,8 +2,7 @@
 
 from importlib.metadata import version
 
-from .baselines import PerTask, Pooled
-from .estimators import ASI, LSSMTC, SPMTC
+from .estimators import ASI, LSSMTC, SPMTC, PerTask, Pooled
 
 __all__ = ["ASI", "LSSMTC", "SPMTC", "PerTask", "Pooled"]
 __version__ = version("mtcluster")

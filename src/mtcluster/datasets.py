@@ -193,7 +193,7 @@ def load_task_set(name_or_path: str | os.PathLike[str], data_home: str | os.Path
     name_or_path : str or path
         A path that ends in `.npz`, or the name of a file in the data folder, without its ending.
     data_home : str or path, optional
-        The data folder. None: the environment variable `MTCLUSTER_DATA`, else `../shared/data`.
+        The data folder. None: the folder named by the environment variable `MTCLUSTER_DATA`.
 
     Returns
     -------
@@ -202,7 +202,13 @@ def load_task_set(name_or_path: str | os.PathLike[str], data_home: str | os.Path
     """
     path = Path(name_or_path)
     if path.suffix != ".npz" or (data_home is not None and not path.is_file()):
-        home = Path(data_home if data_home is not None else os.environ.get("MTCLUSTER_DATA", "../shared/data"))
+        folder = data_home if data_home is not None else os.environ.get("MTCLUSTER_DATA")
+        if not folder:
+            raise FileNotFoundError(
+                f"There is no file {str(name_or_path)!r}, and no data folder is named: give its path, or the folder as "
+                "data_home or in the environment variable MTCLUSTER_DATA."
+            )
+        home = Path(folder)
         path = home / path.with_suffix(".npz")
         if not path.is_file():
             there = ", ".join(sorted(p.stem for p in home.glob("*.npz"))) or "no task set at all"

@@ -10,8 +10,8 @@ from sklearn.metrics import normalized_mutual_info_score
 from sklearn.metrics.cluster import contingency_matrix
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
-from .tables import Table
-from .tasks import encode_tasks
+from ._utils.tables import Table
+from ._utils.tasks import encode_tasks
 
 __all__ = ["clustering_accuracy", "joint_accuracy", "normalized_mutual_info_score", "task_scores"]
 

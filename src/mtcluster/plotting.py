@@ -4,7 +4,7 @@ Where no axes are given, new ones are made without pyplot, so that nothing is ke
 `ax.figure.savefig("map.png")` writes the picture, and in a notebook with `%matplotlib inline` a cell that ends with
 `ax.figure` shows it. Axes of `matplotlib.pyplot.subplots` work as well, and are shown by `matplotlib.pyplot.show`.
 
-Models are `SPMTC`, `LSSMTC` and `ASI`; `mtcluster.labelled.Labelled` makes one of the labels of any other clusterer.
+Models are `SPMTC`, `LSSMTC` and `ASI`; `mtcluster.inspection.LabelDescription` makes one of the labels of any other clusterer.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from ._utils.tasks import positions
 from .core.arrays import Array, host
-from .easiness import easiness
-from .explanation import PRESENT
-from .tasks import positions
+from .inspection._explanation import PRESENT
+from .inspection._outliers import easiness
 
 __all__ = ["plot_cluster_sizes", "plot_objective", "plot_pace", "plot_relatedness", "plot_selection", "plot_tasks"]
 
@@ -270,7 +270,7 @@ def plot_selection(selection: Any, ax: Any = None, *, clear: float = 0.5) -> Any
     Parameters
     ----------
     selection : Selection, Table or data frame
-        What `mtcluster.selection.select_n_clusters` found, or its table alone, which holds no suggestion.
+        What `mtcluster.model_selection.select_n_clusters` found, or its table alone, which holds no suggestion.
     ax : matplotlib axes, optional
         Where to draw. None: new axes.
     clear : float, default=0.5
@@ -323,7 +323,7 @@ def _check(model: Any, name: str, function: str) -> None:
     if not hasattr(model, name):
         raise TypeError(
             f"{function} needs a model with {name}, and {type(model).__name__} has none: "
-            "mtcluster.labelled.Labelled().fit(X, labels, tasks=tasks) makes one of any labels."
+            "mtcluster.inspection.LabelDescription().fit(X, labels, tasks=tasks) makes one of any labels."
         )
 
 

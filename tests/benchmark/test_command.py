@@ -13,8 +13,8 @@ import pandas as pd
 import pytest
 
 from mtcluster.benchmark.pages import Grid, Picture, Text, latex, markdown, page, plain
-from mtcluster.benchmark.rows import RunFile, locked
-from mtcluster.cli import main
+from mtcluster.benchmark.runs import RunFile, locked
+from mtcluster.cli.main import main
 
 SMALL = ["--quick", "--sets", "PEOPLEvsPLACES", "--methods", "KM,LSSMTC,SPMTC-s", "--runs", "2", "--jobs", "1"]
 

@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose
 
 from mtcluster.benchmark import paper, results, runner, views
 from mtcluster.benchmark.methods import METHODS
-from mtcluster.benchmark.rows import Row, RunFile, Spec
+from mtcluster.benchmark.runs import Row, RunFile, Spec
 
 EVERYTHING = {"sets": paper.SETS, "methods": METHODS, "features": ("raw", "tfidf"), "runs": 20}
 

@@ -8,8 +8,8 @@ from scipy import sparse
 
 from mtcluster.benchmark import methods, peer_report, peers, views
 from mtcluster.benchmark.pages import Grid, Text
-from mtcluster.benchmark.rows import RunFile
-from mtcluster.cli import main
+from mtcluster.benchmark.runs import RunFile
+from mtcluster.cli.main import main
 
 SETS = ["PEOPLEvsPLACES", "Heart", "COMP+ORGS", "blobs, few rows"]
 

@@ -6,8 +6,8 @@ from numpy.testing import assert_allclose
 from scipy import sparse
 
 from mtcluster.core import projection
+from mtcluster.core.blocks import LocalRows
 from mtcluster.core.model import Settings, make_block
-from mtcluster.core.rows import LocalRows
 from mtcluster.core.solver import first_state
 
 

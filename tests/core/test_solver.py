@@ -7,9 +7,9 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from mtcluster.core import projection, updates
+from mtcluster.core.blocks import LocalRows
 from mtcluster.core.model import Settings, make_block
 from mtcluster.core.pacing import Schedule
-from mtcluster.core.rows import LocalRows
 from mtcluster.core.solver import alternate, distinct, first_best, first_state, solve, stalled
 
 from .. import naive

@@ -7,8 +7,8 @@ from scipy import sparse
 from sklearn.cluster import KMeans
 
 from mtcluster.core import starts
+from mtcluster.core.blocks import LocalRows
 from mtcluster.core.model import Settings, make_block
-from mtcluster.core.rows import LocalRows
 from mtcluster.metrics import clustering_accuracy
 
 BINARY = Settings(0.5, 3)

@@ -8,8 +8,8 @@ from numpy.testing import assert_allclose
 from scipy.optimize import nnls
 
 from mtcluster.core import projection, updates
+from mtcluster.core.blocks import LocalRows
 from mtcluster.core.model import Quadratic, Settings, make_block
-from mtcluster.core.rows import LocalRows
 from mtcluster.core.solver import first_state, update_centers
 
 COUPLINGS = ["reconstruction", "projection"]

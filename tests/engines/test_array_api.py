@@ -4,15 +4,16 @@ import os
 import subprocess
 import sys
 
+import mtcluster.tasks
 import numpy as np
 import pytest
 import sklearn
 from numpy.testing import assert_allclose, assert_array_equal
 
-import mtcluster.tasks
-from mtcluster import ASI, LSSMTC, SPMTC, tasks
+from mtcluster import ASI, LSSMTC, SPMTC
 from mtcluster.core import updates
 from mtcluster.datasets import make_multitask_blobs
+from mtcluster.estimators import _validation as tasks
 
 LIBRARIES = ["array_api_strict", "torch"]
 MODELS = {

@@ -12,7 +12,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
-from mtcluster import ASI, LSSMTC, SPMTC, look
+from mtcluster import ASI, LSSMTC, SPMTC
+from mtcluster.consensus import embedding as look
 from mtcluster.datasets import make_multitask_blobs
 
 da = pytest.importorskip("dask.array", reason="Dask is not installed: pip install 'mtcluster[dask]'")

@@ -9,7 +9,7 @@ from scipy import sparse
 
 from mtcluster import LSSMTC, SPMTC
 from mtcluster.core import arrays
-from mtcluster.core import rows as core_rows
+from mtcluster.core import blocks as core_rows
 from mtcluster.core.arrays import Picked, pieces
 from mtcluster.engines import local
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from . import figures, pages, paper, peer_report, peers, report, runner, views
-from .rows import COLUMNS, BenchmarkError, Row, RunFile, Spec, locked
+from .runs import COLUMNS, BenchmarkError, Row, RunFile, Spec, locked
 
 NEEDED = ("matplotlib", "pandas", "pyarrow")
 

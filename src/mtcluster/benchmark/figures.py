@@ -9,7 +9,7 @@ from typing import Any
 from .methods import SHARED
 from .paper import COMPONENTS
 from .results import group, mean, select
-from .rows import Row
+from .runs import Row
 from .views import OUTLIERS
 
 COLORS = dict(zip(SHARED, ("#0072B2", "#E69F00", "#009E73"), strict=True))  # safe for the colour-blind

@@ -17,7 +17,7 @@ from sklearn.mixture import GaussianMixture
 
 from .. import ASI, LSSMTC, SPMTC, PerTask, Pooled
 from . import views
-from .rows import Spec
+from .runs import Spec
 
 PACED = ("SPMTC-h", "SPMTC-s")
 SHARED = ("LSSMTC", *PACED)  # what has λ1 and l

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from .methods import METHODS, SHARED
-from .rows import Spec
+from .runs import Spec
 from .views import OUTLIERS
 
 SETS = ("COMPvsSCI", "RECvsTALK", "ORGSvsPEOPLE", "ORGSvsPLACES", "PEOPLEvsPLACES", "WebKB")

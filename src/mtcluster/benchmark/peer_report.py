@@ -10,7 +10,7 @@ from .methods import ABLATIONS, PEERS
 from .pages import Grid, Part, Text
 from .peers import FULL, GROUPS, METHODS
 from .results import group, mean, select
-from .rows import Row
+from .runs import Row
 
 Scores = dict[tuple[str, int], float]  # (data set, task) → mean over runs
 

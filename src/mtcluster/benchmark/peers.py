@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from .methods import ABLATIONS, PEERS, SHARED
-from .rows import Spec
+from .runs import Spec
 from .views import FILES, GENERATED, OTHER_FILES, UNRELATED
 
 TEXT = tuple(name for name in FILES if name != "WebKB6")

@@ -9,7 +9,7 @@ import numpy as np
 from .methods import PAPER_TOL, SHARED
 from .pages import Grid, Part, Picture, Text
 from .results import Agreement, Cell, Column, agreement, cells, comparable, group, mean, published, select
-from .rows import Row
+from .runs import Row
 
 PROTOCOLS = {
     "paper": "the paper's protocol: non-negative memberships from random starts, λ1 and l chosen by the labels",

@@ -12,7 +12,7 @@ import numpy as np
 from scipy import stats
 
 from .methods import METHODS
-from .rows import Row
+from .runs import Row
 
 Column = tuple[str, int]  # data set, task
 

@@ -16,7 +16,7 @@ from threadpoolctl import threadpool_limits
 from ..metrics import task_scores
 from . import views
 from .methods import run_method
-from .rows import Row, RunFile, Spec
+from .runs import Row, RunFile, Spec
 
 
 @cache

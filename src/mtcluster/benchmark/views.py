@@ -18,7 +18,7 @@ from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.preprocessing import normalize, scale
 
 from ..datasets import TaskSet, load_digits_tasks, load_task_set, make_multitask_blobs
-from .rows import BenchmarkError
+from .runs import BenchmarkError
 
 FILES = {
     "COMPvsSCI": "comp_vs_sci",

@@ -11,9 +11,9 @@ import numpy as np
 
 from . import projection, updates
 from .arrays import Array
+from .blocks import Rows, Totals
 from .model import Centers, Settings, State, terms
 from .pacing import Schedule
-from .rows import Rows, Totals
 
 Progress = Callable[[float, int, float], bool]  # (fraction, iteration, objective) → stop this stage?
 Item = TypeVar("Item")

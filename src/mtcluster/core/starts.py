@@ -11,9 +11,9 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from .arrays import Array, pieces, rows_at
+from .blocks import UNLOCK, LocalRows
 from .model import Block, Settings
 from .relations import spread
-from .rows import UNLOCK, LocalRows
 from .solver import Result, alternate, first_state, still_best
 
 SEEDINGS = 3  # k-means++ seedings that are tried a few iterations each; the best goes on

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from typing import Any
 
+from ..core.blocks import Rows
 from ..core.model import Settings
-from ..core.rows import Rows
-from ..tasks import read_tasks, read_weights
+from ..estimators._validation import read_tasks, read_weights
 from .local import local_rows, row_threads
 
 

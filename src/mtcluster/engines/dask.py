@@ -19,11 +19,12 @@ import numpy as np
 from dask.delayed import delayed
 from sklearn.utils.validation import validate_data
 
+from .._utils.tasks import as_parts, encode_tasks, label_array
+from ..core import blocks as place
 from ..core import pacing
-from ..core import rows as place
 from ..core.arrays import Array, Summary
 from ..core.model import Block, Centers, Settings, Terms, make_block
-from ..tasks import as_parts, check_start, check_weights, encode_tasks, label_array
+from ..estimators._validation import check_start, check_weights
 from . import worker
 
 FAN_IN = 16  # sums that are added up by one task

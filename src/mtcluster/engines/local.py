@@ -14,9 +14,9 @@ from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
 from threadpoolctl import ThreadpoolController
 
 from ..core.arrays import Array, Each, summarize
+from ..core.blocks import LocalRows
 from ..core.model import Settings, make_block
-from ..core.rows import LocalRows
-from ..tasks import TaskData
+from ..estimators._validation import TaskData
 
 
 def local_rows(data: TaskData, us: list[Array], settings: Settings, n_clusters: int, each: Each = map) -> LocalRows:

@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from .._utils.tasks import encode_tasks, positions, task_rows
+from ..core import blocks as place
 from ..core import pacing
-from ..core import rows as place
 from ..core.arrays import Array, Picked, Summary, rows_at, summarize
 from ..core.model import Block, Settings, Terms, make_block
 from ..core.readout import read_out
-from ..tasks import encode_tasks, not_finite, positions, task_rows
+from ..estimators._validation import not_finite
 
 LABELS = np.dtype(np.int32)
 

@@ -1,0 +1,112 @@
+"""Labels of tasks: which task each row belongs to, and where the rows of a task stand."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from ..core.arrays import Array, host
+
+Positions = slice | Array  # of the rows of a task, in the order in which all rows came
+
+
+def encode_tasks(tasks: Any, n: int) -> tuple[Array, Array]:
+    """Distinct labels, sorted where they can be, and for each row the index of its label."""
+    if tasks is None:
+        return np.array([0]), np.zeros(n, dtype=np.intp)
+    if isinstance(tasks, str | bytes) or not hasattr(tasks, "__len__"):
+        raise TypeError(f"tasks must be a sequence of {n} labels, one a row; got {tasks!r}.")
+    tasks = host(tasks) if hasattr(tasks, "__dlpack__") else tasks
+    values = np.asarray(tasks) if hasattr(tasks, "__array__") else None
+    if values is not None and values.ndim != 1:
+        raise ValueError(f"tasks must be one-dimensional, one label a row; got an array of shape {values.shape}.")
+    if len(tasks) != n:
+        raise ValueError(f"tasks has {len(tasks)} labels for {n} rows: one label a row is needed.")
+    if values is not None and values.dtype.kind in "biuSU":
+        return np.unique(values, return_inverse=True)
+    if values is not None and values.dtype.kind in "mM":  # nanoseconds would become whole numbers
+        values = values.astype(f"{values.dtype.kind}8[us]")
+    return _codes_of_objects(values.tolist() if values is not None else list(tasks))
+
+
+def _codes_of_objects(items: list[Any]) -> tuple[Array, Array]:
+    index: dict[Hashable, int] = {}
+    codes = np.empty(len(items), dtype=np.intp)
+    for i, item in enumerate(items):
+        if not isinstance(item, Hashable):
+            raise TypeError(f"tasks must hold hashable labels such as numbers or strings; row {i} holds {item!r}.")
+        if item is None or _is_missing(item):
+            raise ValueError(f"tasks has a missing label at row {i} ({item!r}): every row needs a task.")
+        codes[i] = index.setdefault(item, len(index))
+    labels = list(index)
+    try:
+        order = [index[label] for label in sorted(labels)]  # type: ignore[type-var]
+    except TypeError:  # labels of several kinds: in the order in which they came
+        order = list(range(len(labels)))
+    rank = np.empty(len(labels), dtype=np.intp)
+    rank[order] = np.arange(len(labels))
+    return label_array([labels[i] for i in order]), rank[codes]
+
+
+def _is_missing(item: Any) -> bool:
+    """NaN, NaT and pandas.NA differ from themselves, or cannot say."""
+    try:
+        return bool(item != item)
+    except TypeError:
+        return True
+
+
+def label_array(labels: list[Hashable]) -> Array:
+    """Labels as a one-dimensional array that keeps them what they are."""
+    if len({type(label) for label in labels}) == 1 and isinstance(labels[0], str | bool | int | float | np.generic):
+        return np.asarray(labels)
+    out = np.empty(len(labels), dtype=object)
+    out[:] = labels
+    return out
+
+
+def task_rows(codes: Array, n_tasks: int) -> list[Positions]:
+    """Where the rows of each task stand: a slice where they stand together, else their indices in order."""
+    order = np.argsort(codes, kind="stable")
+    ends = np.cumsum(np.bincount(codes, minlength=n_tasks))
+    rows: list[Positions] = []
+    for end, size in zip(ends, np.diff(ends, prepend=0), strict=True):
+        index = order[end - size : end]
+        together = size == 0 or index[-1] - index[0] + 1 == size
+        first = int(index[0]) if size else 0
+        rows.append(slice(first, first + int(size)) if together else index)
+    return rows
+
+
+def positions(labels: Iterable[Hashable], known: Iterable[Hashable]) -> list[int | None]:
+    """The index of each label among the known ones, None for a label that is not."""
+    index = {label: k for k, label in enumerate(known)}
+    return [index.get(label) for label in labels]
+
+
+def as_parts(X: Any, name: str, ndim: int = 2) -> dict[Hashable, Any] | None:
+    """The data sets of a dict, or of a list whose items all have `ndim` dimensions; None for anything else."""
+    if isinstance(X, Mapping) and not sparse.issparse(X):  # SciPy's DOK format is a dict
+        if not X:
+            raise ValueError(f"{name} is an empty dict: at least one task is needed.")
+        return dict(X)
+    if not isinstance(X, list | tuple) or not X:
+        return None
+    dimensions = [_ndim(item) for item in X]
+    if all(n == ndim for n in dimensions):
+        return dict(enumerate(X))
+    if ndim in dimensions:
+        odd = next(i for i, n in enumerate(dimensions) if n != ndim)
+        raise ValueError(f"{name}[{odd}] has {dimensions[odd]} dimension(s), other items have {ndim}: all need {ndim}.")
+    return None
+
+
+def _ndim(item: Any) -> int:
+    if hasattr(item, "shape"):
+        return len(item.shape)
+    if isinstance(item, list | tuple) and item:
+        return 1 + _ndim(item[0])
+    return 0

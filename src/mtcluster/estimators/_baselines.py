@@ -1,0 +1,212 @@
+"""Any scikit-learn clusterer on tasks: on each alone, or on all rows together."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClusterMixin, MetaEstimatorMixin, _fit_context, clone
+from sklearn.utils import get_tags
+from sklearn.utils._param_validation import HasMethods
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
+
+from .._utils.tasks import positions
+from ..core.arrays import Array
+from ._validation import TaskData, read_tasks, read_weights
+
+
+def _can_predict(self: Any) -> bool:
+    return hasattr(self.clusterer, "predict")
+
+
+class _Baseline(MetaEstimatorMixin, ClusterMixin, BaseEstimator):
+    """What the two share: the parameter, and reading the data."""
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {"clusterer": [HasMethods("fit_predict")]}
+
+    def __init__(self, clusterer: Any) -> None:
+        self.clusterer = clusterer
+
+    def _fit_one(self, X: Any, weights: Array | None) -> tuple[Any, Array]:
+        """A fitted clone and its labels; clusterers without `labels_`, such as mixtures, give theirs by fit_predict."""
+        model = clone(self.clusterer)
+        labels = model.fit_predict(X) if weights is None else model.fit_predict(X, sample_weight=weights)
+        return model, np.asarray(labels)
+
+    def _read_weights(self, sample_weight: Any, data: TaskData) -> list[Array | None]:
+        if sample_weight is None:
+            return [None] * len(data.Xs)
+        if not has_fit_parameter(self.clusterer, "sample_weight"):
+            raise ValueError(f"sample_weight was given, but {type(self.clusterer).__name__} does not take weights.")
+        return list(read_weights(sample_weight, data, data.dtype))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = get_tags(self.clusterer).input_tags.sparse
+        return tags
+
+
+class PerTask(_Baseline):
+    """A clusterer fitted on each task alone; clusters of different tasks do not correspond.
+
+    Parameters
+    ----------
+    clusterer : estimator
+        Any scikit-learn clusterer, for example `KMeans(3)`. It is cloned for every task.
+
+    Attributes
+    ----------
+    labels_ : array of shape (n,)
+        Cluster of each row within its task.
+    tasks_ : array of shape (m,)
+        Labels of the tasks.
+    estimators_ : list of m estimators
+        The fitted clusterers, in the order of `tasks_`.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : array of shape (d,)
+        Names of the features, where X had names that are all strings.
+
+    Examples
+    --------
+    >>> from sklearn.cluster import KMeans
+    >>> from mtcluster import PerTask
+    >>> from mtcluster.datasets import make_multitask_blobs
+    >>> X, y, tasks = make_multitask_blobs(n_tasks=3, random_state=0)
+    >>> len(PerTask(KMeans(4, random_state=0)).fit(X, tasks=tasks).estimators_)
+    3
+    """
+
+    @_fit_context(prefer_skip_nested_validation=False)
+    def fit(self, X: Any, y: Any = None, *, tasks: Any = None, sample_weight: Any = None) -> Any:
+        """Fit one clusterer a task.
+
+        Parameters
+        ----------
+        X, tasks, sample_weight
+            As in `SPMTC.fit`.
+        y : ignored
+            Present for scikit-learn's conventions.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
+        data = read_tasks(self, X, tasks, reset=True)
+        fitted = []
+        weights = self._read_weights(sample_weight, data)
+        for k, label in enumerate(data.labels.tolist()):
+            try:
+                fitted.append(self._fit_one(data.matrix(k), weights[k]))
+            except (TypeError, ValueError) as error:
+                raise type(error)(f"task {label!r}: {error}") from error
+        self.estimators_ = [model for model, _ in fitted]
+        self.labels_ = data.join([labels for _, labels in fitted])
+        self.tasks_ = data.labels
+        return self
+
+    @available_if(_can_predict)
+    def predict(self, X: Any, *, tasks: Any = None) -> Array:
+        """Cluster of each row, by the clusterer of its task.
+
+        Parameters
+        ----------
+        X, tasks
+            As in `SPMTC.predict`, but every task must have been there in `fit`; None is allowed after a fit of one
+            task.
+
+        Returns
+        -------
+        labels : array of shape (n,)
+            Cluster of each row within its task.
+        """
+        check_is_fitted(self)
+        data = read_tasks(self, X, tasks, reset=False)
+        if not data.named and len(self.tasks_) > 1:
+            raise ValueError(
+                f"tasks is None, but the clusterers of {len(self.tasks_)} tasks were fitted: "
+                "say which task each row belongs to."
+            )
+        ks = positions(data.labels.tolist(), self.tasks_.tolist()) if data.named else [0]
+        unknown = [label for label, k in zip(data.labels.tolist(), ks, strict=True) if k is None]
+        if unknown:
+            raise ValueError(
+                f"tasks holds {unknown[0]!r}, which was not there in fit: known are {self.tasks_.tolist()}."
+            )
+        return data.join(
+            [np.asarray(self.estimators_[k].predict(data.matrix(i))) for i, k in enumerate(ks) if k is not None]
+        )
+
+
+class Pooled(_Baseline):
+    """A clusterer fitted on the rows of all tasks together, as if they were one data set.
+
+    Parameters
+    ----------
+    clusterer : estimator
+        Any scikit-learn clusterer, for example `KMeans(3)`.
+
+    Attributes
+    ----------
+    labels_ : array of shape (n,)
+        Cluster of each row.
+    tasks_ : array of shape (m,)
+        Labels of the tasks.
+    estimator_ : estimator
+        The fitted clusterer.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : array of shape (d,)
+        Names of the features, where X had names that are all strings.
+
+    Examples
+    --------
+    >>> from sklearn.cluster import KMeans
+    >>> from mtcluster import Pooled
+    >>> from mtcluster.datasets import make_multitask_blobs
+    >>> X, y, tasks = make_multitask_blobs(n_tasks=3, random_state=0)
+    >>> Pooled(KMeans(4, random_state=0)).fit(X, tasks=tasks).estimator_.cluster_centers_.shape
+    (4, 10)
+    """
+
+    @_fit_context(prefer_skip_nested_validation=False)
+    def fit(self, X: Any, y: Any = None, *, tasks: Any = None, sample_weight: Any = None) -> Any:
+        """Fit one clusterer on all rows.
+
+        Parameters
+        ----------
+        X, tasks, sample_weight
+            As in `SPMTC.fit`.
+        y : ignored
+            Present for scikit-learn's conventions.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
+        data = read_tasks(self, X, tasks, reset=True)
+        weights = self._read_weights(sample_weight, data)
+        joined = data.join([w for w in weights if w is not None]) if weights[0] is not None else None
+        self.estimator_, self.labels_ = self._fit_one(data.stack(), joined)
+        self.tasks_ = data.labels
+        return self
+
+    @available_if(_can_predict)
+    def predict(self, X: Any, *, tasks: Any = None) -> Array:
+        """Cluster of each row.
+
+        Parameters
+        ----------
+        X, tasks
+            As in `SPMTC.predict`; the task of a row makes no difference.
+
+        Returns
+        -------
+        labels : array of shape (n,)
+            Cluster of each row.
+        """
+        check_is_fitted(self)
+        return np.asarray(self.estimator_.predict(read_tasks(self, X, tasks, reset=False).stack()))

@@ -1,0 +1,371 @@
+"""The one door for data: whatever form tasks come in, they leave as checked matrices, one a task.
+
+What is computed for them goes back through the same door, in the order in which the rows came.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn import get_config
+from sklearn.utils import check_array
+from sklearn.utils._array_api import get_namespace
+from sklearn.utils.validation import validate_data
+
+from .._utils.tasks import Positions, as_parts, encode_tasks, label_array, task_rows
+from ..core.arrays import Array, Picked, Summary, host, is_sparse, pieces, rows_at
+
+COPIED = 2**21  # numbers of a matrix up to which rows that stand apart are copied, one task after the other
+
+
+@dataclass(frozen=True)
+class TaskData:
+    """Rows by task: `Xs[k]` holds the rows `rows[k]` of the n rows, and belongs to the task `labels[k]`."""
+
+    labels: Array
+    Xs: list[Any]  # matrices, or `Picked` rows of one
+    rows: list[Positions]
+    n: int
+    named: bool = True  # did the user say which task the rows belong to?
+    source: Any = None  # the matrix of all rows, where they came in one
+    xp: Any = np  # the library of the arrays
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The floating type, as NumPy names it."""
+        return np.dtype(str(self.Xs[0].dtype).rpartition(".")[2])
+
+    @property
+    def sizes(self) -> list[int]:
+        """Number of rows of each task."""
+        return [int(X.shape[0]) for X in self.Xs]
+
+    @property
+    def n_features(self) -> int:
+        """Number of features."""
+        return int(self.Xs[0].shape[1])
+
+    def place(self, values: Array) -> Array:
+        """An array of NumPy's where the rows live."""
+        if self.xp is np:
+            return values
+        X = getattr(self.Xs[0], "matrix", self.Xs[0])
+        return self.xp.asarray(values, device=(X.data if is_sparse(X) else X).device)
+
+    def matrix(self, k: int) -> Any:
+        """The rows of a task in one matrix."""
+        return self.Xs[k][:] if isinstance(self.Xs[k], Picked) else self.Xs[k]
+
+    def stack(self) -> Any:
+        """All rows in one matrix, in their order."""
+        if self.source is not None:
+            return self.source
+        if any(sparse.issparse(X) for X in self.Xs):
+            return sparse.vstack([sparse.csr_matrix(X) for X in self.Xs], format="csr")
+        return self.join(self.Xs)
+
+    def pooled(self) -> TaskData:
+        """The same rows as one task."""
+        X = self.stack()
+        return TaskData(np.array([0]), [X], [slice(0, self.n)], self.n, named=False, source=X, xp=self.xp)
+
+    def split(self, values: Array) -> list[Array]:
+        """Per-row values, one array a task."""
+        return [values[rows] for rows in self.rows]
+
+    def indices(self) -> Array:
+        """The index of each row's task among the labels."""
+        return self.join([self.place(np.full(size, k)) for k, size in enumerate(self.sizes)])
+
+    def weights(self, sample_weight: Any) -> Array:
+        """Sample weights in the order of the rows."""
+        return self.place(self.join(read_weights(sample_weight, self, np.dtype(np.float64))))
+
+    def given(self, init: Any, n_clusters: int, binary: bool) -> list[Array]:
+        """Memberships that the user gave as a start, checked, where the rows live."""
+        P, wanted = check_start(init, self.dtype, binary=False), (self.n, n_clusters)
+        if P.shape != wanted:
+            raise ValueError(f"init has shape {P.shape}, but memberships of shape {wanted} are needed.")
+        return [self.place(part) for part in self.split(np.argmax(P, axis=1) if binary else P)]
+
+    def join(self, parts: list[Array]) -> Array:
+        """Per-task arrays back in the order of the rows."""
+        if not isinstance(parts[0], np.ndarray):
+            order = np.argsort(np.concatenate([np.arange(self.n)[rows] for rows in self.rows]))
+            return self.xp.take(self.xp.concat(parts), self.xp.asarray(order, device=parts[0].device), axis=0)
+        out = np.empty((self.n, *parts[0].shape[1:]), dtype=np.result_type(*parts))
+        for rows, part in zip(self.rows, parts, strict=True):
+            out[rows] = part
+        return out
+
+
+def read_tasks(estimator: Any, X: Any, tasks: Any = None, *, reset: bool) -> TaskData:
+    """Validate X and split it by task.
+
+    X is one matrix with `tasks`, a label for each row (None: one task), or a dict or list of matrices, one a task.
+    `reset` records the features on the estimator, otherwise they are compared with those it has.
+    """
+    parts = as_parts(X, "X")
+    if parts is None:
+        X = _matrix(estimator, X, "X", reset=reset)
+        labels, codes = encode_tasks(tasks, int(X.shape[0]))
+        data = _split(X, labels, codes, named=tasks is not None)
+    else:
+        if tasks is not None:
+            raise ValueError("tasks must be None when X is a dict or a list of data sets: the tasks are its items.")
+        data = _stack_of(estimator, parts, reset=reset)
+    _check_finite(data, ["X"] * len(data.Xs) if parts is None else [f"X[{key!r}]" for key in parts])
+    return data
+
+
+def read_weights(sample_weight: Any, data: TaskData, dtype: Any) -> list[Array]:
+    """Sample weights of each task; they must be non-negative and not all zero in any task."""
+    if sample_weight is None:
+        return [np.ones(X.shape[0], dtype=dtype) for X in data.Xs]
+    parts = as_parts(sample_weight, "sample_weight", ndim=1)
+    if parts is not None:
+        sample_weight = _weights_by_task(parts, data)
+    if isinstance(sample_weight, Real):
+        sample_weight = np.full(data.n, sample_weight)
+    try:
+        weights = check_array(
+            near(sample_weight), ensure_2d=False, dtype=dtype, allow_nd=True, input_name="sample_weight"
+        )
+    except (TypeError, ValueError) as error:
+        raise named_error(error, sample_weight, "sample_weight") from error
+    if weights.shape != (data.n,):
+        raise ValueError(
+            f"sample_weight has shape {weights.shape}, but X has {data.n} rows: one weight a row is needed."
+        )
+    split = data.split(weights)
+    for label, part in zip(data.labels, split, strict=True):
+        if np.any(part < 0):
+            raise ValueError(f"sample_weight must not be negative: task {_name(label)} has a weight of {part.min()}.")
+        if not np.any(part > 0):
+            raise ValueError(
+                f"sample_weight is zero for all {len(part)} rows of task {_name(label)}: "
+                "at least one needs a positive weight."
+            )
+    return split
+
+
+def _weights_by_task(parts: dict[Hashable, Any], data: TaskData) -> Array:
+    """Weights that came as a dict or list, in the order of the rows."""
+    labels = data.labels.tolist()
+    if set(parts) != set(labels):
+        raise ValueError(f"sample_weight has the tasks {list(parts)}, but X has {labels}: the same are needed.")
+    arrays = [np.asarray(parts[label]) for label in labels]
+    for label, array, X in zip(labels, arrays, data.Xs, strict=True):
+        if array.shape != (X.shape[0],):
+            raise ValueError(
+                f"sample_weight[{label!r}] has shape {array.shape}, but task {label!r} has {X.shape[0]} rows."
+            )
+    return data.join(arrays)
+
+
+def check_start(init: Any, dtype: Any, binary: bool) -> Array:
+    """Memberships (n, c) that the user gave as `init`; binary: as labels."""
+    try:
+        P = check_array(near(init), dtype=dtype, input_name="init", ensure_min_samples=0)
+    except (TypeError, ValueError) as error:
+        raise named_error(error, init, "init") from error
+    if np.any(P < 0) or np.any(P.sum(axis=1) == 0):
+        raise ValueError("init must hold non-negative memberships, with at least one positive entry in each row.")
+    return np.argmax(P, axis=1) if binary else P
+
+
+def check_weights(summary: Summary, labels: Array, sizes: list[int]) -> None:
+    """Every task needs a row that counts."""
+    for label, size, counting in zip(labels, sizes, summary.counting, strict=True):
+        if not counting:
+            raise ValueError(
+                f"sample_weight is zero for all {size} rows of task {_name(label)}: "
+                "at least one needs a positive weight."
+            )
+
+
+def library(X: Any) -> Any:
+    """The array library that X is computed with: NumPy, unless scikit-learn's array API dispatch is on."""
+    if sparse.issparse(X):
+        return np
+    values = X.data if is_sparse(X) else X
+    if isinstance(values, np.ndarray) or not hasattr(values, "dtype") or not hasattr(values, "device"):
+        return np
+    xp, dispatched = get_namespace(values)
+    return xp if dispatched else np
+
+
+def near(values: Any) -> Any:
+    """What a user gave beside X, in NumPy's memory if it is an array of another library."""
+    return host(values) if hasattr(values, "__dlpack__") else values
+
+
+def is_device_sparse(X: Any, name: str) -> bool:
+    """Whether X is one of CuPy's sparse matrices; sparse arrays of other libraries are refused."""
+    module = type(X).__module__.split(".")[0]
+    if module == "torch" and str(getattr(X, "layout", "torch.strided")) != "torch.strided":
+        raise TypeError(
+            f"{name} is a sparse PyTorch tensor ({X.layout}): of the libraries for accelerators only CuPy's sparse "
+            "matrices are supported. Give a dense tensor, a cupyx.scipy.sparse or a scipy.sparse matrix."
+        )
+    if module != "cupyx":
+        return False
+    if not get_config()["array_api_dispatch"]:
+        raise TypeError(
+            f"{name} is a sparse matrix of CuPy's: sklearn.set_config(array_api_dispatch=True) lets it be computed on "
+            f"where it is; {name}.get() is SciPy's, for the CPU."
+        )
+    return True
+
+
+def _device_csr(estimator: Any, X: Any, *, reset: bool) -> Any:
+    """One of CuPy's sparse matrices as CSR of floats, its features recorded or compared."""
+    validate_data(estimator, np.zeros((1, X.shape[1])), reset=reset, skip_check_array=True)
+    X = X.tocsr()
+    X.sum_duplicates()
+    return X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
+
+
+def _matrix(estimator: Any, X: Any, name: str, *, reset: bool, first: bool = True) -> Any:
+    """One validated matrix, dense or CSR, float64 or float32; the first of several sets the estimator's features."""
+    _check_dates(X, name)
+    if is_device_sparse(X, name):
+        return _device_csr(estimator, X, reset=reset)
+    xp = library(X)
+    options = {"accept_sparse": "csr", "dtype": [xp.float64, xp.float32], "ensure_all_finite": False}
+    try:
+        checked = validate_data(estimator, X, reset=reset, **options) if first else check_array(X, **options)
+    except (TypeError, ValueError) as error:
+        raise named_error(error, X, name) from error
+    if sparse.issparse(checked) and not checked.has_canonical_format:
+        checked = checked.copy()
+        checked.sum_duplicates()
+    return checked
+
+
+def _stack_of(estimator: Any, parts: dict[Hashable, Any], *, reset: bool) -> TaskData:
+    """Data sets that came apart."""
+    Xs: list[Any] = []
+    first_key = next(iter(parts))
+    columns = None if reset else getattr(estimator, "feature_names_in_", None)
+    for key, part in parts.items():
+        name = f"X[{key!r}]"
+        X = _matrix(estimator, part, name, reset=reset, first=not Xs)
+        if Xs and X.shape[1] != Xs[0].shape[1]:
+            raise ValueError(
+                f"{name} has {X.shape[1]} features, but X[{first_key!r}] has {Xs[0].shape[1]}: "
+                "every task needs the same features."
+            )
+        if hasattr(part, "columns"):
+            columns = list(part.columns) if columns is None else columns
+            _check_columns(list(part.columns), list(columns), name)
+        Xs.append(X)
+    xp = library(Xs[0])
+    if any(library(X) is not xp for X in Xs):
+        raise TypeError("X holds arrays of several libraries: all tasks need the same.")
+    if xp is np:
+        dtype = np.result_type(*Xs)
+        Xs = [X.astype(dtype, copy=False) for X in Xs]
+    elif len({str(X.dtype) for X in Xs}) > 1:
+        Xs = [X if X.dtype == xp.float64 else xp.astype(X, xp.float64) for X in Xs]
+    ends = np.cumsum([X.shape[0] for X in Xs])
+    rows: list[Positions] = [slice(int(end) - X.shape[0], int(end)) for X, end in zip(Xs, ends, strict=True)]
+    return TaskData(label_array(list(parts)), Xs, rows, int(ends[-1]), xp=xp)
+
+
+def _check_columns(own: list[Any], others: list[Any], name: str) -> None:
+    if own != others:
+        odd = [str(column) for column in own if column not in others] or ["the same names in another order"]
+        raise ValueError(
+            f"{name} has other columns than the tasks before it or in fit ({', '.join(odd[:5])}): "
+            "every task needs the same features in the same order."
+        )
+
+
+def _check_dates(X: Any, name: str) -> None:
+    """Dates would pass for numbers, and mean nothing as such."""
+    dtypes = zip(getattr(X, "columns", ()), getattr(X, "dtypes", ()), strict=False)
+    dates = [repr(c) for c, dtype in dtypes if str(dtype).lower().startswith(("date", "time", "duration", "period"))]
+    if dates:
+        raise ValueError(f"{name} has {len(dates)} column(s) that are dates, not numbers: {', '.join(dates[:5])}.")
+
+
+def _split(X: Any, labels: Array, codes: Array, named: bool) -> TaskData:
+    """Rows of each task, from one matrix."""
+    xp, n = library(X), int(X.shape[0])
+    if len(labels) == 1:
+        return TaskData(labels, [X], [slice(0, n)], n, named, X, xp)
+    rows = task_rows(codes, len(labels))
+    lazy = _numbers(X) > COPIED
+    return TaskData(labels, [_rows_of(X, r, xp, lazy) for r in rows], rows, n, source=X, xp=xp)
+
+
+def _rows_of(X: Any, rows: Positions, xp: Any, lazy: bool) -> Any:
+    """Some rows of a matrix: a view where they stand together, else a copy, or none at all where that is large."""
+    if isinstance(rows, slice):
+        if not sparse.issparse(X):
+            return X[rows] if is_sparse(X) else X[rows, ...]
+        a, b = X.indptr[rows.start], X.indptr[rows.stop]
+        parts = (X.data[a:b], X.indices[a:b], X.indptr[rows.start : rows.stop + 1] - a)
+        return type(X)(parts, shape=(rows.stop - rows.start, X.shape[1]), copy=False)
+    index = rows if xp is np else xp.asarray(rows, device=(X.data if is_sparse(X) else X).device)
+    picked = Picked(X, index, xp)
+    return picked if lazy else picked[:]
+
+
+def _numbers(X: Any) -> int:
+    return int(X.nnz) if is_sparse(X) else int(X.shape[0] * X.shape[1])
+
+
+def _check_finite(data: TaskData, names: list[str]) -> None:
+    """Refuse NaN and infinity, saying where the first stands: in the user's own numbering."""
+    for label, X, rows, name in zip(data.labels, data.Xs, data.rows, names, strict=True):
+        bad = np.concatenate([part.start + not_finite(rows_at(X, part), data.xp) for part in pieces(X)])
+        if not len(bad):
+            continue
+        own_numbering = np.arange(X.shape[0]) if name != "X" else np.arange(data.n)[rows]
+        first = rows_at(X, slice(int(bad[0]), int(bad[0]) + 1))
+        what = "NaN" if np.isnan(host(first.data if is_sparse(first) else first)).any() else "infinity"
+        raise ValueError(
+            f"Input {name} contains {what} in {len(bad)} row(s) of task {_name(label)}, "
+            f"the first of them row {own_numbering[bad[0]]}: fill these values in or drop the rows."
+        )
+
+
+def not_finite(X: Any, xp: Any) -> Array:
+    """Which rows hold NaN or infinity."""
+    values = X.data if is_sparse(X) else X
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(float(xp.sum(values))) or bool(xp.all(xp.isfinite(values))):
+            return np.zeros(0, dtype=np.intp)
+        if is_sparse(X):
+            marked = type(X)((~xp.isfinite(values) * 1.0, X.indices, X.indptr), shape=X.shape)
+            return np.flatnonzero(host(marked.sum(axis=1)).ravel())
+        return np.flatnonzero(~host(xp.all(xp.isfinite(values), axis=1)))
+
+
+def named_error(error: Exception, X: Any, name: str) -> Exception:
+    """scikit-learn's complaint about a matrix, with the argument and the columns that are not numbers named."""
+    kind = TypeError if isinstance(error, TypeError) else ValueError
+    bad = [column for column in getattr(X, "columns", ()) if not _is_numeric(X[column])]
+    if bad:
+        shown = ", ".join(repr(column) for column in bad[:5]) + (", …" if len(bad) > 5 else "")
+        return kind(f"{name} has {len(bad)} column(s) that are not numbers: {shown}. Drop or encode them.")
+    return error if str(error).startswith((f"{name} ", f"Input {name}")) else kind(f"{name}: {error}")
+
+
+def _is_numeric(column: Any) -> bool:
+    try:
+        np.asarray(column).astype(np.float64)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def _name(label: Any) -> str:
+    return repr(label.item() if isinstance(label, np.generic) else label)

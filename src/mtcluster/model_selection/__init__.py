@@ -1,0 +1,15 @@
+"""Choosing the number of clusters, measuring stability, and cross-validation that knows tasks."""
+
+from ._n_clusters import Selection, select_n_clusters
+from ._split import LeaveOneTaskOut, TaskKFold, joint_accuracy_scorer
+from ._stability import Stability, restart_stability
+
+__all__ = [
+    "LeaveOneTaskOut",
+    "Selection",
+    "Stability",
+    "TaskKFold",
+    "joint_accuracy_scorer",
+    "restart_stability",
+    "select_n_clusters",
+]

@@ -1,0 +1,232 @@
+"""Choosing the number of clusters without labels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+from sklearn.base import BaseEstimator
+from sklearn.metrics import adjusted_rand_score
+from sklearn.utils import check_random_state
+
+from .._utils.tables import Table
+from ..consensus.embedding import Look, directional, look_at, take_sample, task_frame
+from ..consensus.vote import Vote, locate
+from ..core import starts
+from ..core.arrays import Array
+from ..core.blocks import LocalRows
+from ..core.model import Block, Settings, make_block
+from ..core.pacing import Schedule
+from ..core.readout import read_out
+from ..core.solver import Fit, best_fit
+from ..engines.local import local_rows
+from ..estimators._validation import read_tasks, read_weights
+
+__all__ = ["Selection", "select_n_clusters"]
+
+SPLITS = 5  # of the rows into halves
+STARTS = 2  # of each kind for a fit on a half
+CLEAR = 0.5  # stability that some number of clusters must reach
+AS_GOOD = 0.9  # of the highest stability counts as the highest
+WORTH = 0.02  # of what is explained, that one more cluster must add
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What `select_n_clusters` found.
+
+    Attributes
+    ----------
+    table : Table
+        A row for each number of clusters: `n_clusters`, `stability` (mean over splits), `error` (its standard error),
+        `explained` (share of the variance within tasks that the clusters of the other half explain).
+    n_clusters : int or None
+        The suggestion; None: no clear structure.
+    reason : str
+        The suggestion in words.
+    """
+
+    table: Table
+    n_clusters: int | None
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.table}\n\n{self.reason}"
+
+    def plot(self, ax: Any = None) -> Any:
+        """Stability by number of clusters, the suggestion marked.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+            Where to draw. None: new axes.
+
+        Returns
+        -------
+        ax : matplotlib axes
+            With the drawing.
+        """
+        from ..plotting import plot_selection
+
+        return plot_selection(self, ax, clear=CLEAR)
+
+
+class _Reader(BaseEstimator):
+    """What the door for data writes the features on."""
+
+
+def select_n_clusters(
+    X: Any,
+    *,
+    tasks: Any = None,
+    n_clusters: Iterable[int] | int = range(2, 11),
+    sample_weight: Any = None,
+    random_state: Any = None,
+    n_jobs: int | None = None,
+) -> Selection:
+    """How many clusters the tasks have together, by stability.
+
+    The rows of each task are split into halves, several times. Each half is clustered with all tasks together, on what
+    the vote of `SPMTC` looks at, and its centres label the other half. The stability of a number of clusters is how
+    well these labels agree with the other half's own clusters (adjusted Rand index: 1 the same, 0 chance). Merging well
+    separated clusters is stable too, so the largest number is suggested that is about as stable as the best (to 10 %),
+    as long as the last cluster explains more of the other half (by 2 %). None is, if no number reaches a stability of
+    0.5.
+
+    Parameters
+    ----------
+    X : array, sparse matrix or data frame of shape (n, d), or a dict or list of them
+        The rows of all tasks, or one item a task.
+    tasks : sequence of n hashable labels, optional
+        The task of each row of X. None: one task.
+    n_clusters : iterable of int, default=range(2, 11)
+        The numbers of clusters to compare, each at least 2.
+    sample_weight : array of shape (n,), optional
+        Weights of the rows.
+    random_state : int, RandomState or None, default=None
+        An int makes the result repeatable.
+    n_jobs : int, default=None
+        Number of splits that run at the same time, in threads. It does not change the result.
+
+    Returns
+    -------
+    selection : Selection
+        The table, the suggestion and its reason; `selection.plot()` draws it.
+
+    Examples
+    --------
+    >>> from mtcluster.datasets import make_multitask_blobs
+    >>> from mtcluster.model_selection import select_n_clusters
+    >>> X, y, tasks = make_multitask_blobs(n_tasks=3, n_clusters=3, random_state=0)
+    >>> select_n_clusters(X, tasks=tasks, n_clusters=range(2, 6), random_state=0).n_clusters
+    3
+    """
+    data = read_tasks(_Reader(), X, tasks, reset=True)
+    us = read_weights(sample_weight, data, data.dtype)
+    numbers = _read_numbers(n_clusters)
+    rng = check_random_state(random_state)
+    look = _look(local_rows(data, us, Settings(0.5, 1), numbers[0]), numbers, rng)
+    _check_rows(numbers, min(map(len, look.Ys)))
+    seeds = rng.randint(np.iinfo(np.int32).max, size=SPLITS)
+    splits = Parallel(n_jobs=n_jobs, require="sharedmem")(delayed(_split)(look, numbers, seed) for seed in seeds)
+    found = np.array(splits)  # (splits, numbers, 2)
+    stability, explained = found[:, :, 0].mean(axis=0), found[:, :, 1].mean(axis=0)
+    error = found[:, :, 0].std(axis=0, ddof=1) / np.sqrt(SPLITS)
+    table = Table(n_clusters=numbers, stability=stability.tolist(), error=error.tolist(), explained=explained.tolist())
+    return Selection(table, *_suggest(numbers, stability, explained))
+
+
+def _read_numbers(n_clusters: Any) -> list[int]:
+    try:
+        given = [n_clusters] if isinstance(n_clusters, Integral) else list(n_clusters)
+    except TypeError as error:
+        raise ValueError(f"n_clusters={n_clusters!r} should be whole numbers such as range(2, 11).") from error
+    if not given or not all(isinstance(c, Integral) and int(c) >= 2 for c in given):
+        raise ValueError(f"n_clusters={given} should be whole numbers of at least 2, at least one of them.")
+    return sorted({int(c) for c in given})
+
+
+def _check_rows(numbers: list[int], smallest: int) -> None:
+    if 2 * numbers[-1] > smallest:
+        most = smallest // 2
+        instead = f"give n_clusters=range(2, {most + 1}) at most, or leave" if most >= 2 else "leave"
+        raise ValueError(
+            f"n_clusters up to {numbers[-1]} needs {2 * numbers[-1]} rows that count in each task, twice as many as "
+            f"clusters, but the smallest task has {smallest}: {instead} that task out."
+        )
+
+
+def _look(rows: LocalRows, numbers: list[int], rng: np.random.RandomState) -> Look:
+    """The rows as the vote of `SPMTC` sees them."""
+    how = Vote()
+    middle = min(numbers[len(numbers) // 2], min(map(len, rows.blocks)))
+    offset, _ = locate(rows, how, middle, rng)
+    frame = Settings(0.5, 1, offsets=task_frame(rows, offset)[0])
+    seed = rng.randint(np.iinfo(np.int32).max)
+    sample, _ = take_sample(rows, how, np.random.default_rng(seed))
+    return look_at(sample, frame, how.dimensions, paced=True, unit_rows=directional(rows.summary), seed=seed)
+
+
+def _split(look: Look, numbers: list[int], seed: int) -> list[tuple[float, float]]:
+    """For each number of clusters, the agreement between halves and the variance that the other half explains."""
+    rng = np.random.default_rng(seed)
+    orders = [rng.permutation(len(Y)) for Y in look.Ys]
+    halves = [
+        [
+            make_block(Y[order[part::2]], u[order[part::2]], Y.mean(axis=0))
+            for Y, u, order in zip(look.Ys, look.us, orders, strict=True)
+        ]
+        for part in (0, 1)
+    ]
+    return [_compare(halves, c, rng) for c in numbers]
+
+
+def _compare(halves: list[list[Block]], c: int, rng: np.random.Generator) -> tuple[float, float]:
+    settings = Settings(0.5, min(c, halves[0][0].X.shape[1]))
+    fits = [_best(half, c, settings, rng) for half in halves]
+    agreement, explained = [], []
+    for own, other in ((0, 1), (1, 0)):
+        theirs = [read_out(b.X, settings, fits[other].state.centers, k) for k, b in enumerate(halves[own])]
+        agreement.append(
+            adjusted_rand_score(np.concatenate(fits[own].state.Ps), np.concatenate([labels for labels, _ in theirs]))
+        )
+        total = sum(float(b.u @ np.sum((b.X - np.average(b.X, axis=0, weights=_positive(b.u))) ** 2, axis=1))
+                    for b in halves[own])  # fmt: skip
+        left = sum(float(b.u @ L) for b, (_, L) in zip(halves[own], theirs, strict=True))
+        explained.append(1 - left / total if total > 0 else 0.0)
+    return float(np.mean(agreement)), float(np.mean(explained))
+
+
+def _best(blocks: list[Block], c: int, settings: Settings, rng: np.random.Generator) -> Fit:
+    kinds = [kind for kind in starts.kinds(len(blocks)) for _ in range(STARTS)]
+    begun = [starts.start(kind, blocks, c, settings, rng) for kind in kinds]
+    return best_fit(LocalRows(blocks, c), settings, Schedule(), begun)
+
+
+def _positive(u: Array) -> Array:
+    return u if u.sum() > 0 else np.ones_like(u)
+
+
+def _suggest(numbers: list[int], stability: Array, explained: Array) -> tuple[int | None, str]:
+    best = float(stability.max())
+    if best < CLEAR:
+        return None, (
+            f"No clear structure: the highest stability is {best:.2f} ({numbers[int(stability.argmax())]} clusters), "
+            f"below {CLEAR:g}. Halves of the data do not lead to the same clusters, whatever their number."
+        )
+    if explained.max() <= 0:
+        return None, "No clear structure: clusters explain nothing, the rows of each task are all alike."
+    gains = np.diff(explained) / np.diff(numbers)
+    worth = np.r_[True, gains > WORTH * np.maximum(explained[1:], 0)]
+    worth[int(stability.argmax())] = True
+    chosen = max(c for c, value, ok in zip(numbers, stability, worth, strict=True) if ok and value >= AS_GOOD * best)
+    value = float(stability[numbers.index(chosen)])
+    if value == best:
+        reason = f"{chosen} clusters: halves of the data agree best on them (stability {value:.2f})."
+    else:
+        reason = f"{chosen} clusters: about as stable ({value:.2f}) as the best ({best:.2f}), and they explain more."
+    return chosen, reason + (" It is the largest number compared: try larger ones." if chosen == numbers[-1] else "")

@@ -1,0 +1,220 @@
+"""Cross-validation for tasks: splits that know them, and a score that does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from numbers import Integral
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.model_selection import BaseCrossValidator, StratifiedKFold
+from sklearn.utils.metadata_routing import UNUSED, MetadataRequest
+from sklearn.utils.validation import _num_samples
+
+from .._utils.tasks import encode_tasks
+from ..core.arrays import Array
+from ..metrics import joint_accuracy
+
+__all__ = ["LeaveOneTaskOut", "TaskKFold", "joint_accuracy_scorer"]
+
+
+class _TaskSplitter(BaseCrossValidator):
+    """What the splitters share: they ask for `tasks`, and read them."""
+
+    __metadata_request__split: ClassVar[dict[str, Any]] = {"tasks": True, "groups": UNUSED}
+
+    def _read(self, X: Any, tasks: Any, groups: Any) -> tuple[Array, Array]:
+        """Labels of the tasks, and the index of each row's."""
+        tasks = groups if tasks is None else tasks
+        if tasks is None:
+            raise ValueError(
+                f"{type(self).__name__} needs tasks, the task of each row. A search or cross_validate passes them on "
+                "with sklearn.set_config(enable_metadata_routing=True)."
+            )
+        return encode_tasks(tasks, _num_samples(tasks if X is None else X))
+
+
+class TaskKFold(_TaskSplitter):
+    """K folds, each with its share of every task.
+
+    Every task is there in every training set, so the rows held out belong to tasks that the model knows.
+
+    Parameters
+    ----------
+    n_splits : int, default=5
+        Number of folds, at least 2 and at most the number of rows of the smallest task.
+    shuffle : bool, default=False
+        Whether rows are drawn at random. False: the rows of a task go to the folds in their order.
+    random_state : int, RandomState or None, default=None
+        An int makes the draw repeatable.
+
+    See Also
+    --------
+    LeaveOneTaskOut : Folds that are tasks.
+    joint_accuracy_scorer : A score of labelled rows.
+
+    Notes
+    -----
+    What a search may compare depends on the score. `model.score`, minus the mean loss of the rows held out, is
+    comparable between models of the same loss: for `n_components`, `weighting`, `initial_fraction`, `init`. It rises
+    with `n_clusters` in any case, and means another thing under another `within_weight`, `task_offset` or `coupling`.
+    `joint_accuracy_scorer` compares all of these, where classes are known; `mtcluster.model_selection.select_n_clusters`
+    chooses the number of clusters where they are not.
+
+    Examples
+    --------
+    >>> import sklearn
+    >>> from sklearn.model_selection import GridSearchCV
+    >>> from mtcluster import SPMTC
+    >>> from mtcluster.datasets import make_multitask_blobs
+    >>> from mtcluster.model_selection import TaskKFold
+    >>> X, y, tasks = make_multitask_blobs(n_tasks=3, n_clusters=4, random_state=0)
+    >>> with sklearn.config_context(enable_metadata_routing=True):
+    ...     model = SPMTC(4, random_state=0).set_fit_request(tasks=True).set_score_request(tasks=True)
+    ...     search = GridSearchCV(model, {"n_components": [1, 4]}, cv=TaskKFold(3)).fit(X, tasks=tasks)
+    >>> search.best_params_
+    {'n_components': 4}
+    """
+
+    def __init__(self, n_splits: int = 5, *, shuffle: bool = False, random_state: Any = None) -> None:
+        if not isinstance(n_splits, Integral) or n_splits < 2:
+            raise ValueError(f"n_splits={n_splits!r} should be a whole number of at least 2.")
+        if random_state is not None and not shuffle:
+            raise ValueError(f"random_state={random_state!r} does nothing without shuffle=True.")
+        self.n_splits: int = int(n_splits)
+        self.shuffle: bool = shuffle
+        self.random_state: Any = random_state
+
+    def split(self, X: Any, y: Any = None, tasks: Any = None, groups: Any = None) -> Iterator[tuple[Array, Array]]:
+        """Rows to fit on, and rows to test on.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n, d)
+            The rows; only their number matters.
+        y : ignored
+            Present for scikit-learn's conventions.
+        tasks : sequence of n labels
+            The task of each row.
+        groups : sequence of n labels, optional
+            Taken for `tasks` where these are None: the name that scikit-learn passes on without metadata routing.
+
+        Yields
+        ------
+        train, test : arrays of int
+            Indices of rows.
+        """
+        labels, codes = self._read(X, tasks, groups)
+        sizes = np.bincount(codes, minlength=len(labels))
+        if sizes.min() < self.n_splits:
+            label = labels.tolist()[int(sizes.argmin())]
+            raise ValueError(
+                f"n_splits={self.n_splits} is more than the {sizes.min()} row(s) of task {label!r}: take fewer splits, "
+                "or leave the task out."
+            )
+        folds = StratifiedKFold(self.n_splits, shuffle=self.shuffle, random_state=self.random_state)
+        yield from folds.split(np.zeros(len(codes)), codes)
+
+    def get_n_splits(self, X: Any = None, y: Any = None, tasks: Any = None, groups: Any = None) -> int:
+        """Number of folds.
+
+        Parameters
+        ----------
+        X, y, tasks, groups : ignored
+            Present for scikit-learn's conventions.
+
+        Returns
+        -------
+        n_splits : int
+            As set.
+        """
+        return self.n_splits
+
+
+class LeaveOneTaskOut(_TaskSplitter):
+    """Each task held out in turn, which tells how well a model of the others labels a new data set.
+
+    In a model the shared centres decide for rows of a task that it does not know. Where the means of tasks are taken
+    out (`task_offset_`), these lie at the middle of the tasks that were there, so the score says what a data set that
+    has not been moved there can expect.
+
+    See Also
+    --------
+    TaskKFold : Folds with their share of every task.
+
+    Examples
+    --------
+    >>> from mtcluster.model_selection import LeaveOneTaskOut
+    >>> [test.tolist() for _, test in LeaveOneTaskOut().split(range(5), tasks=["b", "a", "b", "a", "c"])]
+    [[1, 3], [0, 2], [4]]
+    """
+
+    def split(self, X: Any, y: Any = None, tasks: Any = None, groups: Any = None) -> Iterator[tuple[Array, Array]]:
+        """Rows to fit on, and those of one task to test on, the tasks in their order.
+
+        Parameters
+        ----------
+        X, y, tasks, groups
+            As in `TaskKFold.split`.
+
+        Yields
+        ------
+        train, test : arrays of int
+            Indices of rows.
+        """
+        labels, codes = self._read(X, tasks, groups)
+        if len(labels) < 2:
+            raise ValueError(f"tasks holds one task, {labels.tolist()[0]!r}: to leave one out takes at least 2.")
+        for k in range(len(labels)):
+            yield np.flatnonzero(codes != k), np.flatnonzero(codes == k)
+
+    def get_n_splits(self, X: Any = None, y: Any = None, tasks: Any = None, groups: Any = None) -> int:
+        """Number of tasks.
+
+        Parameters
+        ----------
+        X, y, tasks, groups
+            As in `split`; X may be None.
+
+        Returns
+        -------
+        n_splits : int
+            How many different labels there are in `tasks`.
+        """
+        return len(self._read(X, tasks, groups)[0])
+
+
+class _TaskScorer:
+    """A score of labels that are predicted with the tasks of the rows, which it asks for."""
+
+    def __init__(self, score: Any) -> None:
+        self.score = score
+
+    def __call__(self, estimator: Any, X: Any, y: Any, tasks: Any = None) -> float:
+        """The score of a fitted model on rows of known classes."""
+        labels = estimator.predict(X) if tasks is None else estimator.predict(X, tasks=tasks)
+        return float(self.score(y, labels, tasks))
+
+    def get_metadata_routing(self) -> MetadataRequest:
+        """The request for `tasks`."""
+        request = MetadataRequest(owner=self)
+        request.score.add_request(param="tasks", alias=True)
+        return request
+
+    def __repr__(self) -> str:
+        return f"{self.score.__name__}_scorer"
+
+
+joint_accuracy_scorer = _TaskScorer(joint_accuracy)
+"""`mtcluster.metrics.joint_accuracy` as a scorer: for `scoring=` of a search over rows of known classes.
+
+`make_scorer(joint_accuracy)` would predict without tasks, by the shared centres alone. This one passes the tasks of the
+rows to `predict` as well::
+
+    with sklearn.config_context(enable_metadata_routing=True):
+        model = SPMTC(4).set_fit_request(tasks=True)
+        grid = {"within_weight": [0.3, 0.7, "auto"]}
+        GridSearchCV(model, grid, scoring=joint_accuracy_scorer, cv=TaskKFold(3)).fit(X, y, tasks=tasks)
+
+In a pipeline, `predict` must be told to take them: `.set_predict_request(tasks=True)`.
+"""

@@ -1,0 +1,5 @@
+"""Tables of numbers, categories and texts as matrices that can be clustered."""
+
+from ._table import TablePreprocessor
+
+__all__ = ["TablePreprocessor"]

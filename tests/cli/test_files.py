@@ -1,0 +1,462 @@
+"""From files to a folder, and from that to labels of other files."""
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mtcluster import SPMTC
+from mtcluster.cli import folder
+from mtcluster.cli import readers as io
+from mtcluster.cli.modelling import METHODS
+from mtcluster.metrics import clustering_accuracy
+
+pd = pytest.importorskip("pandas")
+KINDS = ["csv", "tsv", "csv.gz", "semicolons", "parquet", "feather", "xlsx", "npz", "several csv", "mtx", "h5ad"]
+OUTPUTS = {"labels.csv", "centers.csv", "model.skops", "settings.json", "report.html"}
+
+
+def table(path):
+    with path.open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_of_file_gives_a_report(kind, files, run, tmp_path):
+    if kind not in files:
+        pytest.skip("AnnData files need anndata: pip install 'mtcluster[anndata]'")
+    code, out, err = run("fit", *files[kind], "--clusters", 3, "--restarts", 0, "--out", "run")
+    assert code == 0, err
+    assert {path.name for path in (tmp_path / "run").iterdir()} == OUTPUTS
+    rows = table(tmp_path / "run" / "labels.csv")
+    assert len(rows) == 120
+    assert {row["task"] for row in rows} == {"fr", "de", "it"}
+    assert "mean 0 and standard deviation 1" in out or kind in ("npz", "mtx", "h5ad")
+    assert "<html" in (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
+
+
+@pytest.fixture
+def labels(fitted):
+    return table(fitted / "labels.csv")
+
+
+def test_the_labels_are_those_of_the_estimator(labels, survey):
+    X = np.column_stack([survey[["age", "income", "trust", "hours"]].to_numpy()])
+    X = np.column_stack([(X - X.mean(axis=0)) / X.std(axis=0), survey["sex"] == "f", survey["sex"] == "m"])
+    wanted = SPMTC(3, random_state=0).fit(X, tasks=survey["country"].to_numpy(dtype=str)).labels_
+    assert [int(row["cluster"]) for row in labels] == wanted.tolist()
+    assert [row["id"] for row in labels] == survey["person"].tolist()
+    assert [row["task"] for row in labels] == survey["country"].tolist()
+
+
+def test_memberships_easiness_and_outlier_scores(labels):
+    for row in labels:
+        members = [float(row[f"membership_{j}"]) for j in range(3)]
+        assert sum(members) == pytest.approx(1)
+        assert int(np.argmax(members)) == int(row["cluster"])
+        assert 0 < float(row["easiness"]) <= 1
+        assert float(row["outlier_score"]) >= 0
+    easy = [float(row["easiness"]) for row in labels if row["task"] == "fr"]
+    odd = [float(row["outlier_score"]) for row in labels if row["task"] == "fr"]
+    assert np.argsort(easy).tolist() == np.argsort(odd)[::-1].tolist()
+    assert np.median(odd) == pytest.approx(1, abs=1e-5)
+
+
+def test_centres_are_in_the_units_of_the_columns(fitted, survey, labels):
+    centers = table(fitted / "centers.csv")
+    assert list(centers[0]) == ["task", "cluster", "size", "age", "income", "trust", "hours", "sex = f", "sex = m"]
+    assert [row["task"] for row in centers] == [task for task in ("de", "fr", "it", "(shared)") for _ in range(3)]
+    own = np.array([row["cluster"] == "0" for row in labels]) & (survey["country"] == "de").to_numpy()
+    [row] = [row for row in centers if (row["task"], row["cluster"]) == ("de", "0")]
+    assert float(row["size"]) == own.sum()
+    assert float(row["age"]) == pytest.approx(survey["age"][own].mean(), abs=0.2)
+
+
+def test_settings_say_what_it_takes_to_repeat_the_run(fitted, run, tmp_path):
+    settings = json.loads((fitted / "settings.json").read_text())
+    assert settings["parameters"]["random_state"] == 0
+    assert settings["options"]["task"] == "country"
+    assert {"mtcluster", "numpy", "scikit-learn", "python"} <= set(settings["versions"])
+    assert settings["files"][0]["name"] == "survey.csv"
+    before = (fitted / "labels.csv").read_bytes()
+    options = settings["options"]
+    given = [item for name in ("task", "id", "label", "clusters", "seed") for item in (f"--{name}", options[name])]
+    again = ["fit", "survey.csv", *given, "--restarts", 0, "--out", "again"]
+    assert run(*again)[0] == 0
+    assert (tmp_path / "again" / "labels.csv").read_bytes() == before
+
+
+def test_force_replaces_a_run_and_nothing_is_left_beside_it(fitted, run, tmp_path):
+    before = sorted(path.name for path in tmp_path.iterdir())
+    assert run("fit", "survey.csv", "--task", "country", "--features", "age,income", "--clusters", 2, "--restarts", 0,
+               "--out", "run", "--force")[0] == 0  # fmt: skip
+    assert sorted(path.name for path in tmp_path.iterdir()) == before
+    assert {row["cluster"] for row in table(fitted / "labels.csv")} == {"0", "1"}
+
+
+def test_a_folder_within_folders_is_made(run, files, tmp_path):
+    assert run("fit", "fr.csv", "de.csv", "--clusters", 3, "--restarts", 0, "--out", "a/b/run")[0] == 0
+    assert (tmp_path / "a" / "b" / "run" / "report.html").exists()
+
+
+def test_predict_gives_the_rows_of_the_fit_their_labels_again(fitted, run, labels, tmp_path):
+    code, out, _ = run("predict", "run", "survey.csv", "--out", "again.csv")
+    assert code == 0
+    assert "120 rows" in out
+    again = table(tmp_path / "again.csv")
+    assert [row["cluster"] for row in again] == [row["cluster"] for row in labels]
+    assert [row["id"] for row in again] == [row["id"] for row in labels]
+    assert [float(row["outlier_score"]) for row in again] == pytest.approx(
+        [float(row["outlier_score"]) for row in labels], rel=1e-4
+    )
+
+
+def test_predict_labels_a_new_data_set_wherever_it_lies(fitted, run, survey, labels, tmp_path):
+    """A file without the column of tasks is a data set of its own; where it lies makes no difference."""
+    new = survey[survey["country"] == "fr"].drop(columns="country")
+    new[["age", "income", "trust", "hours"]] += [3, -2, 5, 1]
+    new.to_csv(tmp_path / "uk.csv", index=False)
+    code, out, err = run("predict", "run", "uk.csv", "--out", "uk_labels.csv", "--json")
+    assert code == 0, err
+    assert any("shared centres" in note for note in json.loads(out)["notes"])
+    found = table(tmp_path / "uk_labels.csv")
+    assert {row["task"] for row in found} == {"uk"}
+    fitted_there = [row["cluster"] for row in labels if row["task"] == "fr"]
+    assert np.mean([row["cluster"] == own for row, own in zip(found, fitted_there, strict=True)]) > 0.9
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_gives_a_report_and_labels_new_rows_or_says_that_it_cannot(method, run, survey, tmp_path):
+    survey.to_csv(tmp_path / "survey.csv", index=False)
+    code, _, err = run("fit", "survey.csv", "--task", "country", "--id", "person", "--label", "class", "--clusters", 3,
+                       "--method", method, "--restarts", 1, "--out", "run")  # fmt: skip
+    assert code == 0, err
+    code, _, err = run("predict", "run", "survey.csv", "--out", "again.csv", "--quiet")
+    if method.startswith("spectral"):
+        assert code == 2
+        assert "cannot label new rows" in err
+        return
+    assert (code, err) == (0, "")
+    fitted = table(tmp_path / "run" / "labels.csv")
+    assert [row["cluster"] for row in table(tmp_path / "again.csv")] == [row["cluster"] for row in fitted]
+
+
+def test_report_is_written_again_as_it_was(fitted, run):
+    before = (fitted / "report.html").read_text(encoding="utf-8")
+    (fitted / "report.html").unlink()
+    assert run("report", "run")[0] == 0
+    assert (fitted / "report.html").read_text(encoding="utf-8") == before
+    assert run("report", "run", "--out", "page.html")[0] == 0
+    code, _, err = run("report", "run", "--out", "survey.csv")
+    assert code == 2
+    assert "--force" in err
+
+
+def test_compare_puts_methods_side_by_side(run, survey, tmp_path):
+    survey.to_csv(tmp_path / "survey.csv", index=False)
+    code, out, _ = run("compare", "survey.csv", "--task", "country", "--id", "person", "--label", "class", "--clusters",
+                       3, "--restarts", 1, "--json", "--quiet", "--out", "table.csv")  # fmt: skip
+    assert code == 0
+    rows = {row["method"]: row for row in json.loads(out)["table"]}
+    assert list(rows) == ["spmtc", "lssmtc", "kmeans", "kmeans-per-task"]
+    assert rows["spmtc"]["joint_accuracy"] > rows["kmeans-per-task"]["joint_accuracy"]
+    assert rows["spmtc"]["like_first"] == 1
+    assert [row["method"] for row in table(tmp_path / "table.csv")] == list(rows)
+
+
+def test_compare_without_classes_scores_nothing(run, survey, tmp_path):
+    survey.drop(columns="class").to_csv(tmp_path / "survey.csv", index=False)
+    code, out, _ = run("compare", "survey.csv", "--task", "country", "--id", "person", "--clusters", 3, "--restarts", 0,
+                       "--methods", "spmtc,kmeans")  # fmt: skip
+    assert code == 0
+    assert "accuracy" not in out
+    assert "correspondence" in out
+
+
+def test_texts_become_words(run, tmp_path):
+    rng = np.random.default_rng(0)
+    topics = [["goal", "match", "team", "league", "coach"], ["vote", "party", "law", "senate", "budget"]]
+    with (tmp_path / "news.csv").open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["paper", "story", "topic"])
+        for i in range(120):
+            words = rng.choice(topics[i % 2], 12)
+            writer.writerow(["north" if i % 3 else "south", " ".join(["the", *words]), i % 2])
+    code, out, err = run("fit", "news.csv", "--task", "paper", "--text", "story", "--label", "topic", "--clusters", 2,
+                         "--restarts", 0, "--out", "run")  # fmt: skip
+    assert code == 0, err
+    assert "TF-IDF of 10 words" in out
+    rows = table(tmp_path / "run" / "labels.csv")
+    assert clustering_accuracy([i % 2 for i in range(120)], [int(row["cluster"]) for row in rows]) > 0.95
+    assert set(table(tmp_path / "run" / "centers.csv")[0]) >= {"goal", "senate"}
+    (tmp_path / "new.csv").write_text("paper,story\nwest,team goal league\nwest,senate budget law\n")
+    assert run("predict", "run", "new.csv", "--out", "labels.csv")[0] == 0
+    first, second = (row["cluster"] for row in table(tmp_path / "labels.csv"))
+    assert first != second
+
+
+def test_missing_values_are_filled_when_asked(run, survey, tmp_path):
+    survey.loc[[2, 7], "age"] = np.nan
+    survey.loc[4, "sex"] = None
+    survey.drop(columns="class").to_csv(tmp_path / "survey.csv", index=False)
+    code, out, _ = run("fit", "survey.csv", "--task", "country", "--id", "person", "--clusters", 3, "--restarts", 0,
+                       "--impute", "median", "--out", "run")  # fmt: skip
+    assert code == 0
+    assert "age (2), sex (1)" in out
+    assert run("predict", "run", "survey.csv", "--out", "labels.csv")[0] == 0
+
+
+def test_sheets_that_were_not_read_are_told(run, survey, tmp_path):
+    with pd.ExcelWriter(tmp_path / "book.xlsx") as book:
+        survey.drop(columns="class").to_excel(book, sheet_name="people", index=False)
+        survey.head().to_excel(book, sheet_name="notes")
+    code, out, _ = run("fit", "book.xlsx", "--task", "country", "--id", "person", "--clusters", 3, "--restarts", 0,
+                       "--out", "run")  # fmt: skip
+    assert code == 0
+    assert "book.xlsx has 2 sheets; the first, 'people', was read." in out
+
+
+def test_counts_of_cells_are_told(run, tmp_path, counts):
+    anndata = pytest.importorskip("anndata")
+    X, _, tasks = counts
+    obs = pd.DataFrame({"batch": tasks.astype(str)}, index=[f"c{i}" for i in range(len(X))])
+    anndata.AnnData(X, obs=obs).write_h5ad(tmp_path / "cells.h5ad")
+    code, out, _ = run("fit", "cells.h5ad", "--task", "batch", "--clusters", 3, "--restarts", 0, "--out", "run")
+    assert code == 0
+    assert "normalise" in out
+    assert [row["id"] for row in table(tmp_path / "run" / "labels.csv")][:2] == ["c0", "c1"]
+
+
+def test_matrices_are_joined_by_the_names_of_their_columns_unless_these_repeat(tmp_path):
+    anndata = pytest.importorskip("anndata")
+    X = np.arange(9.0).reshape(3, 3)
+    for name, genes in {"a": "fgh", "b": "hgf", "c": "ggh", "d": "ggh", "e": "hgg"}.items():
+        cells = anndata.AnnData(
+            X, obs=pd.DataFrame(index=list("123")), var=pd.DataFrame(index=[f"x{g}" for g in genes])
+        )
+        cells.write_h5ad(tmp_path / f"{name}.h5ad")
+
+    def joined(*names):
+        return io.read_files([tmp_path / f"{name}.h5ad" for name in names], io.Reading()).values
+
+    np.testing.assert_array_equal(joined("a", "b"), np.vstack([X, X[:, ::-1]]))
+    np.testing.assert_array_equal(joined("c", "d"), np.vstack([X, X]))
+    with pytest.raises(io.InputError, match="several are named 'xg'"):
+        joined("c", "e")
+
+
+def test_the_number_of_clusters_is_found(run, survey, tmp_path):
+    survey.to_csv(tmp_path / "survey.csv", index=False)
+    code, out, _ = run("fit", "survey.csv", "--task", "country", "--id", "person", "--label", "class", "--features",
+                       "age,income,trust,hours", "--restarts", 0, "--json", "--quiet", "--out", "run")  # fmt: skip
+    assert code == 0
+    assert json.loads(out)["n_clusters"] == 3
+
+
+def test_classes_are_known_by_their_names_and_left_out_of_the_features(fitted, run):
+    assert "class" not in json.loads((fitted / "settings.json").read_text())["columns"]
+
+
+def test_counts_are_weighted_when_asked(run, tmp_path, counts):
+    X, _, tasks = counts
+    np.savez(tmp_path / "counts.npz", task1_X=X[tasks == 0], task2_X=X[tasks == 1])
+    code, out, _ = run("fit", "counts.npz", "--tfidf", "--clusters", 3, "--restarts", 0, "--out", "run")
+    assert code == 0
+    assert "TF-IDF" in out
+
+
+def test_names_stay_the_text_that_they_are(run, survey, tmp_path):
+    survey["person"] = [f"{i:04d}" for i in range(len(survey))]
+    survey["country"] = survey["country"].replace({"fr": "NA", "de": "01", "it": "1"})
+    survey.drop(columns="class").to_csv(tmp_path / "survey.csv", index=False)
+    assert run("fit", "survey.csv", "--task", "country", "--id", "person", "--clusters", 3, "--restarts", 0, "--out",
+               "run")[0] == 0  # fmt: skip
+    rows = table(tmp_path / "run" / "labels.csv")
+    assert [row["id"] for row in rows] == survey["person"].tolist()
+    assert {row["task"] for row in rows} == {"NA", "01", "1"}
+
+
+def test_decimal_commas_between_semicolons_are_numbers(run, survey, tmp_path):
+    survey["age"] = survey["age"].round(0) / 2
+    survey.drop(columns=["class", "person"]).to_csv(tmp_path / "survey.csv", index=False, sep=";", decimal=",")
+    code, out, _ = run("fit", "survey.csv", "--task", "country", "--clusters", 3, "--restarts", 0, "--out", "run")
+    assert code == 0
+    assert "4 columns (age, income, trust, hours) of numbers" in out
+
+
+def test_the_index_that_pandas_writes_names_the_rows(run, survey, tmp_path):
+    survey.drop(columns=["class", "person"]).to_csv(tmp_path / "survey.csv")
+    code, out, _ = run("fit", "survey.csv", "--task", "country", "--clusters", 3, "--restarts", 0, "--out", "run")
+    assert code == 0
+    assert "has no name" in out
+    assert [row["id"] for row in table(tmp_path / "run" / "labels.csv")][:3] == ["0", "1", "2"]
+
+
+def test_texts_are_used_beside_the_other_columns_and_columns_can_be_dropped(run, survey, tmp_path):
+    survey["trust, in others"] = survey.pop("trust")
+    survey["story"] = np.where(survey["class"] == "a", "cats purr", "dogs bark")
+    survey.to_csv(tmp_path / "survey.csv", index=False)
+    code, out, err = run("fit", "survey.csv", "--task", "country", "--id", "person", "--text", "story", "--drop",
+                         'class,"trust, in others"', "--clusters", 3, "--restarts", 0, "--out", "run")  # fmt: skip
+    assert code == 0, err
+    assert "3 columns (age, income, hours) of numbers" in out
+    assert "TF-IDF of 4 words" in out
+
+
+def test_files_with_and_without_the_columns_of_tasks_and_names_are_labelled_together(fitted, run, survey, tmp_path):
+    survey[:5].to_csv(tmp_path / "known.csv", index=False)
+    survey[5:9].drop(columns=["country", "person"]).to_csv(tmp_path / "new.csv", index=False)
+    code, _, err = run("predict", "run", "known.csv", "new.csv", "--out", "labels.csv", "--quiet")
+    assert (code, err) == (0, "")
+    found = table(tmp_path / "labels.csv")
+    assert [row["task"] for row in found] == [*survey["country"][:5], *["new"] * 4]
+
+
+def test_a_category_that_the_fit_did_not_know_is_told(fitted, run, survey, tmp_path):
+    survey.assign(sex="x").to_csv(tmp_path / "new.csv", index=False)
+    code, out, err = run("predict", "run", "new.csv", "--out", "labels.csv", "--json", "--quiet")
+    assert (code, err) == (0, "")
+    assert json.loads(out)["notes"] == ["column 'sex' holds 'x' or others in 120 row(s), not there in the fit."]
+
+
+def test_classes_of_some_rows_are_enough_to_score_by(run, survey, tmp_path):
+    survey.loc[::2, "class"] = None
+    survey.to_csv(tmp_path / "survey.csv", index=False)
+    code, out, _ = run("fit", "survey.csv", "--task", "country", "--id", "person", "--label", "class", "--clusters", 3,
+                       "--restarts", 0, "--out", "run")  # fmt: skip
+    assert code == 0
+    assert "Known classes" in out
+
+
+def test_a_task_set_is_scored_by_its_own_classes(run, tmp_path, blobs):
+    X, y, tasks = blobs
+    arrays = {f"task{k + 1}_{name}": part[tasks == k] for k in range(3) for name, part in (("X", X), ("y", y))}
+    np.savez(tmp_path / "a.npz", **arrays)
+    code, out, _ = run("compare", "a.npz", "--clusters", 4, "--restarts", 0, "--methods", "spmtc", "--json", "--quiet")
+    assert code == 0
+    assert json.loads(out)["table"][0]["accuracy"] > 0.9
+
+
+def test_what_appears_at_the_place_of_the_folder_meanwhile_is_not_replaced(tmp_path):
+    def meanwhile():
+        with folder.new_folder(tmp_path / "run", force=False) as beside:
+            (beside / "labels.csv").write_text("x")
+            (tmp_path / "run").mkdir()
+            (tmp_path / "run" / "thesis.tex").write_text("ten years of work")
+
+    with pytest.raises(io.InputError, match=r"thesis\.tex"):
+        meanwhile()
+    assert (tmp_path / "run" / "thesis.tex").exists()
+    assert [path.name for path in tmp_path.iterdir()] == ["run"]
+
+
+def test_a_link_to_a_folder_is_followed(run, files, tmp_path):
+    (tmp_path / "there").mkdir()
+    (tmp_path / "link").symlink_to("there")
+    assert run("fit", "fr.csv", "de.csv", "--clusters", 3, "--restarts", 0, "--out", "link")[0] == 0
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "there" / "report.html").exists()
+
+
+def test_an_interrupt_waits_until_the_folder_is_in_place():
+    done = []
+
+    def work():
+        with folder.uninterrupted():
+            signal.raise_signal(signal.SIGINT)
+            done.append(True)
+
+    with pytest.raises(KeyboardInterrupt):
+        work()
+    assert done == [True]
+
+
+def test_a_cluster_of_workers_gives_the_same_labels(fitted, run, labels, tmp_path):
+    distributed = pytest.importorskip("distributed")
+    with distributed.LocalCluster(
+        n_workers=1, threads_per_worker=1, processes=True, dashboard_address=None, host="127.0.0.1"
+    ) as cluster:
+        code, _, err = run("fit", "survey.csv", "--task", "country", "--id", "person", "--label", "class", "--clusters",
+                           3, "--restarts", 0, "--scheduler", cluster.scheduler_address, "--out", "there")  # fmt: skip
+    assert code == 0, err
+    assert [row["cluster"] for row in table(tmp_path / "there" / "labels.csv")] == [row["cluster"] for row in labels]
+    assert run("predict", "there", "survey.csv", "--out", "new.csv")[0] == 0
+
+
+@pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_fit_leaves_nothing(stop, survey, tmp_path):
+    survey.to_csv(tmp_path / "survey.csv", index=False)
+    command = [sys.executable, "-m", "mtcluster", "fit", "survey.csv", "--task", "country", "--id", "person", "--label",
+               "class", "--clusters", "3", "--restarts", "1000", "--out", "run"]  # fmt: skip
+    with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        for line in process.stderr:
+            if "other start" in line:
+                break
+        time.sleep(0.2)
+        os.kill(process.pid, stop)
+        rest = process.stderr.read()
+    assert process.returncode == 130
+    assert rest.strip().splitlines()[-1] == "mtcluster fit: stopped; nothing was written."
+    assert "Traceback" not in rest
+    assert [path.name for path in tmp_path.iterdir()] == ["survey.csv"]
+
+
+def test_quiet_says_nothing(fitted, run):
+    assert run("report", "run", "--quiet") == (0, "", "")
+
+
+def test_progress_is_told_in_lines_where_there_is_no_terminal(run, files):
+    _, _, err = run("fit", *files["csv"], "--clusters", 3, "--restarts", 1, "--out", "run")
+    assert "easiest 50 %" in err
+    assert "objective" in err
+    assert "left" in err
+
+
+@pytest.mark.skipif(not hasattr(os, "openpty"), reason="there are no terminals to open")
+def test_a_terminal_gets_a_bar(survey, tmp_path):
+    pytest.importorskip("rich")
+    survey.to_csv(tmp_path / "survey.csv", index=False)
+    ours, theirs = os.openpty()
+    command = [sys.executable, "-m", "mtcluster", "fit", "survey.csv", "--task", "country", "--id", "person", "--label",
+               "class", "--clusters", "3", "--restarts", "1", "--out", "run"]  # fmt: skip
+    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "120"}
+    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=theirs, env=environment) as process:
+        os.close(theirs)
+        shown = b""
+        while True:
+            try:
+                part = os.read(ours, 2**16)
+            except OSError:  # Linux says so when the other end is closed
+                break
+            if not part:
+                break
+            shown += part
+    os.close(ours)
+    assert process.returncode == 0
+    assert "━" in shown.decode(errors="replace")
+    assert "other start" in shown.decode(errors="replace")
+
+
+def test_a_fault_of_ours_is_exit_code_1(run, files, monkeypatch):
+    monkeypatch.setattr("mtcluster.cli.modelling.read_files", lambda *_: 1 / 0)
+    code, _, err = run("fit", *files["csv"], "--out", "run")
+    assert code == 1
+    assert "fault of mtcluster" in err
+
+
+def test_names_of_files():
+
+    assert [io.stem(Path(name)) for name in ("a.csv", "b/c.csv.gz", "d.v2.parquet", ".csv")] == [
+        "a",
+        "c",
+        "d.v2",
+        ".csv",
+    ]

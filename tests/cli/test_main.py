@@ -1,0 +1,44 @@
+"""The command line."""
+
+import subprocess
+import sys
+from importlib.metadata import version
+
+import pytest
+
+from mtcluster.cli.demo import METHODS
+from mtcluster.cli.main import main
+
+
+def test_the_demo_prints_one_table_in_which_spmtc_is_not_behind_k_means(capsys):
+    assert main(["demo", "--seeds", "2"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    rows = {name: line.removeprefix(name).split() for line in lines for name in METHODS if line.startswith(name + " ")}
+    assert list(rows) == ["k-means per task", "k-means pooled", "LSSMTC", "SPMTC"]
+    acc = {name: float(cells[0]) for name, cells in rows.items()}
+    assert acc["SPMTC"] >= max(acc["k-means per task"], acc["k-means pooled"]) - 0.5
+
+
+def test_the_version(capsys):
+    with pytest.raises(SystemExit, match="0"):
+        main(["--version"])
+    assert capsys.readouterr().out == f"mtcluster {version('mtcluster')}\n"
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--nonsense"], ["nonsense"], ["demo", "--seeds", "0"], ["demo", "--seeds", "x"]]
+)
+def test_wrong_use_is_exit_code_2_and_a_sentence(arguments, capsys):
+    with pytest.raises(SystemExit, match="2"):
+        main(arguments)
+    assert "mtcluster" in capsys.readouterr().err
+
+
+def test_no_command_prints_the_help(capsys):
+    assert main([]) == 2
+    assert "demo" in capsys.readouterr().out
+
+
+def test_it_runs_as_a_module():
+    done = subprocess.run([sys.executable, "-m", "mtcluster", "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("mtcluster ")

@@ -1,0 +1,235 @@
+"""The page: safe whatever the data hold, whole in one file, small, and readable."""
+
+import base64
+import hashlib
+import json
+import re
+from html.parser import HTMLParser
+from itertools import pairwise
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from mtcluster import SPMTC
+from mtcluster.inspection import LabelDescription
+from mtcluster.inspection._report import Report, make_report, render
+from mtcluster.inspection._report.parts import resource
+from mtcluster.inspection._report.summary import FITTED, summarize
+from mtcluster.inspection._report.words import embedded
+
+VOID = {"meta", "input", "br", "img", "line", "circle", "rect", "polyline"}
+
+
+class Outline(HTMLParser):
+    """Elements, their attributes and text, checked for balance."""
+
+    def __init__(self, page):
+        super().__init__(convert_charrefs=True)
+        self.elements, self.stack, self.text = [], [], []
+        self.feed(page)
+        assert self.stack == []
+
+    def handle_starttag(self, tag, attrs):
+        self.elements.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.stack.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.elements.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag):
+        assert self.stack.pop() == tag
+
+    def handle_data(self, data):
+        if "script" not in self.stack and "style" not in self.stack:
+            self.text.append(data)
+
+    def all(self, tag):
+        return [attrs for name, attrs in self.elements if name == tag]
+
+
+@pytest.fixture(scope="module")
+def page(blob_model):
+    return render(summarize(blob_model))
+
+
+def test_the_page_is_whole_and_its_headings_are_in_order(page):
+    outline = Outline(page)
+    levels = [int(tag[1]) for tag, _ in outline.elements if re.fullmatch("h[1-6]", tag)]
+    assert levels.count(1) == 1
+    assert levels[0] == 1
+    assert all(below - above <= 1 for above, below in pairwise(levels))
+    assert outline.all("html") == [{"lang": "en"}]
+    ids = [attrs["id"] for _, attrs in outline.elements if "id" in attrs]
+    assert len(ids) == len(set(ids))
+    links = [attrs["href"] for attrs in outline.all("a")]
+    assert all(link.startswith("#") and link[1:] in ids for link in links)
+
+
+def test_sections_stand_in_their_order(page):
+    sections = [attrs["id"] for attrs in Outline(page).all("section")]
+    assert sections == ["done", "sizes", "features", "map", "related", "examples", "fit", "sure", "decisions", "next"]
+
+
+def test_every_table_has_a_caption_and_heads_with_a_scope(page):
+    outline = Outline(page)
+    assert len(outline.all("caption")) == len(outline.all("table")) > 5
+    assert all(attrs.get("scope") in ("row", "col") for attrs in outline.all("th"))
+
+
+def test_nothing_is_loaded_from_anywhere(page):
+    outline = Outline(page)
+    assert not re.search("https?://", page)
+    assert not re.search(r"@import|url\(", page)
+    for attribute in ("src", "srcset", "action", "data", "poster"):
+        assert not [attrs for _, attrs in outline.elements if attribute in attrs]
+    assert outline.all("link") == []
+
+
+def test_the_policy_lets_the_one_script_run_and_nothing_else(page):
+    policy = next(a["content"] for a in Outline(page).all("meta") if a.get("http-equiv") == "Content-Security-Policy")
+    script = re.search(r"<script>(.*?)</script>", page, flags=re.DOTALL).group(1)
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    assert f"script-src 'sha256-{digest}'" in policy
+    assert policy.startswith("default-src 'none'")
+    assert "unsafe-eval" not in policy
+
+
+def test_the_script_writes_text_alone():
+    script = resource("page.js")
+    for way in ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "new Function"):
+        assert way not in script
+
+
+def test_hostile_names_are_text(hostile_model, hostile_arguments):
+    page = render(summarize(hostile_model, **hostile_arguments))
+    page.encode("utf-8")
+    outline = Outline(page)
+    assert len(outline.all("script")) == 2
+    assert outline.all("img") == []
+    assert not [a for _, attrs in outline.elements for a in attrs if a.startswith("on")]
+    told = "".join(outline.text)
+    assert "<script>window.hacked=1</script>" in told
+    assert '"><img src=x onerror="window.hacked=1">' in told
+    assert "%%BODY%%" in told
+
+
+def test_embedded_data_cannot_end_their_element():
+    value = {"a": ["</script>", "<!--", "&amp;", "\u2028\u2029", '"']}
+    found = embedded(value)
+    assert not re.search("[<>&\u2028\u2029]", found)
+    assert json.loads(found) == value
+    with pytest.raises(ValueError):
+        embedded([float("nan")])
+
+
+def test_direction_marks_are_kept_to_the_name_that_has_them(hostile_model, hostile_arguments):
+    page = render(summarize(hostile_model, **hostile_arguments))
+    title = re.compile("<(li|p|title|option|pre|figcaption|caption)[^>]*>[^<]*\u202e")
+    bare = [match.group(1) for match in title.finditer(page)]
+    assert set(bare) <= {"pre", "p"}  # a paragraph or the settings end what a mark began
+
+
+def test_twenty_thousand_examples_with_long_names_stay_below_five_megabytes():
+    n, c, m, d = 20_000, 10, 4, 30
+    rng = np.random.default_rng(0)
+    labels, tasks = rng.integers(c, size=n), rng.integers(m, size=n)
+    model = SimpleNamespace(
+        labels_=labels,
+        losses_=rng.gamma(2, size=n),
+        tasks_=np.array(["first", "second", "third", "fourth"]),
+        task_indices_=tasks,
+        cluster_sizes_=np.full((m, c), n / (m * c)),
+        task_centers_=rng.normal(size=(m, c, d)),
+        shared_centers_=rng.normal(size=(c, c)),
+        subspace_=np.linalg.qr(rng.normal(size=(d, c)))[0],
+        task_offsets_=np.zeros((m, d)),
+        task_scales_=np.ones(m),
+        within_weight_=np.full(m, 0.7),
+        task_relatedness_=np.ones((m, m)),
+        cluster_support_=np.ones((c, m)),
+        map_=rng.normal(size=(n, 4)),
+        map_rows_=np.arange(n),
+        fractions_=np.array([0.5, 1.0]),
+        admitted_=np.ones(n),
+        weight_trace_=np.ones((2, n)),
+        objective_trace_=[np.array([2.0]), np.array([3.0])],
+        n_iter_=2,
+        converged_=True,
+    )
+    assert set(FITTED) <= set(vars(model))
+    ids = [f"https-like-identifier/{i:06d}/" + "é<&" * 100 for i in range(n)]
+    report = make_report(model, ids=ids, settings={})
+    assert len(report.html.encode()) < 5_000_000
+
+
+def test_a_map_of_few_of_many_says_so(blob_model, monkeypatch):
+    monkeypatch.setattr("mtcluster.inspection._report.examples.POINTS", 30)
+    assert "30 of 120 examples are shown" in "".join(Outline(render(summarize(blob_model))).text)
+
+
+@pytest.mark.parametrize("n_clusters", [1, 4])
+def test_one_task_has_a_page(blobs, n_clusters):
+    Outline(render(summarize(SPMTC(n_clusters=n_clusters, random_state=0).fit(blobs.X))))
+
+
+def test_labels_from_elsewhere_have_a_page(blobs):
+    X, y, tasks = blobs
+    told = "".join(Outline(render(summarize(LabelDescription("k-means").fit(X, y, tasks=tasks)))).text)
+    assert "no stages" in told
+    assert "k-means" in told
+
+
+def luminance(colour):
+    parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    return np.dot(
+        [0.2126, 0.7152, 0.0722], [v / 12.92 if v <= 0.03928 else ((v + 0.055) / 1.055) ** 2.4 for v in parts]
+    )
+
+
+def contrast(a, b):
+    low, high = sorted([luminance(a), luminance(b)])
+    return (high + 0.05) / (low + 0.05)
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_colours_are_told_from_their_ground(theme):
+    source = resource("dark.css") if theme == "dark" else resource("style.css").split("}")[0]
+    colours = dict(re.findall(r"--([\w]+): (#[0-9a-f]{6});", source))
+    for ground in ("ground", "raised"):
+        for ink in ("ink", "faint", "accent", "good", "middling", "bad"):
+            assert contrast(colours[ink], colours[ground]) >= 4.5, (ink, ground)
+        for ink in ("focus", "hard", "even", "easy", *(f"c{j}" for j in range(8))):
+            assert contrast(colours[ink], colours[ground]) >= 3, (ink, ground)
+
+
+def test_a_report_is_saved_whole_and_says_where(blob_model, tmp_path):
+    report = blob_model.report(title="Näme")
+    path = report.save(tmp_path / "report.html")
+    assert path == tmp_path / "report.html"
+    assert path.read_text(encoding="utf-8") == report.html
+    path.write_text("old")
+    report.save(path)
+    assert path.read_text(encoding="utf-8") == report.html
+    assert [item.name for item in tmp_path.iterdir()] == ["report.html"]
+    with pytest.raises(FileNotFoundError, match="no folder"):
+        report.save(tmp_path / "nowhere" / "report.html")
+
+
+def test_a_page_that_cannot_be_made_leaves_the_old_file(tmp_path):
+    path = tmp_path / "report.html"
+    path.write_text("old")
+    with pytest.raises(KeyError):
+        Report({"title": "broken"}).save(path)
+    assert path.read_text() == "old"
+    assert [item.name for item in tmp_path.iterdir()] == ["report.html"]
+
+
+def test_a_notebook_shows_the_page_in_a_frame_of_its_own(blob_model):
+    report = blob_model.report()
+    frame = Outline(report._repr_html_()).all("iframe")[0]
+    assert frame["srcdoc"] == report.html
+    assert frame["sandbox"] == "allow-scripts allow-modals"
+    assert report.html is report.html
+    assert "4 clusters in 3 data sets" in repr(report)

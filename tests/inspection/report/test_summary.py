@@ -1,0 +1,429 @@
+"""What a report says: the numbers are right, and the rules fire when they should and only then."""
+
+import json
+from copy import copy
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.exceptions import NotFittedError
+
+from mtcluster import ASI, LSSMTC, SPMTC
+from mtcluster.datasets import make_multitask_blobs
+from mtcluster.inspection import LabelDescription
+from mtcluster.inspection._report import advice, clusters, course, examples
+from mtcluster.inspection._report.summary import summarize
+from mtcluster.inspection._report.words import number, percent, plain, text
+from mtcluster.model_selection import restart_stability
+
+
+@pytest.fixture
+def summary(blob_model):
+    return summarize(blob_model)
+
+
+def changed(model, **attributes):
+    other = copy(model)
+    for name, value in attributes.items():
+        setattr(other, name, value)
+    return other
+
+
+# The centres and what they say
+
+
+def test_a_contrast_is_the_difference_to_the_mean_of_the_rows_of_other_clusters():
+    rng = np.random.default_rng(0)
+    labels = rng.integers(3, size=50)
+    X = rng.normal(size=(50, 4)) + labels[:, None] + 1e3
+    centers = np.array([X[labels == j].mean(axis=0) for j in range(3)])
+    difference, rest = clusters.contrasts(centers, np.bincount(labels).astype(float))
+    for j in range(3):
+        np.testing.assert_allclose(rest[j], X[labels != j].mean(axis=0), rtol=1e-12)
+        np.testing.assert_allclose(difference[j], X[labels == j].mean(axis=0) - X[labels != j].mean(axis=0), rtol=1e-8)
+
+
+def test_clusters_without_rows_do_not_count_in_a_contrast():
+    difference, rest = clusters.contrasts(np.array([[1.0], [4.0], [99.0]]), np.array([2.0, 1.0, 0.0]))
+    assert rest[0, 0] == 4
+    assert difference[1, 0] == 3
+
+
+def test_a_contrast_with_nothing_is_not_a_number_and_shows_nothing():
+    difference, _ = clusters.contrasts(np.array([[1.0, 2.0]]), np.array([5.0]))
+    assert np.isnan(difference).all()
+    assert clusters.standing_out(difference[0], np.array([1.0, 2.0]), ["a", "b"], 5) == []
+
+
+def test_where_a_task_lies_does_not_change_what_makes_its_clusters(blob_model):
+    moved = blob_model.task_centers_ + np.array([5.0, -3.0, 100.0])[:, None, None]
+    before = clusters.features(blob_model, list("abcdef"))
+    after = clusters.features(changed(blob_model, task_centers_=moved), list("abcdef"))
+    for old, new in zip(before["clusters"], after["clusters"], strict=True):
+        for a, b in zip(old["tasks"], new["tasks"], strict=True):
+            assert [f["name"] for f in a["features"]] == [f["name"] for f in b["features"]]
+            np.testing.assert_allclose(
+                [f["difference"] for f in a["features"]], [f["difference"] for f in b["features"]], rtol=1e-3, atol=1e-9
+            )
+
+
+def test_shared_centres_are_shown_where_the_tasks_lie(blob_model):
+    offsets = np.full_like(blob_model.task_offsets_, 7.0)
+    scales = np.full_like(blob_model.task_scales_, 2.0)
+    Z, sizes = clusters.shared_centers(changed(blob_model, task_offsets_=offsets, task_scales_=scales))
+    np.testing.assert_allclose(Z, 7 + 2 * blob_model.shared_centers_ @ blob_model.subspace_.T)
+    np.testing.assert_allclose(sizes, blob_model.cluster_sizes_.sum(axis=0))
+
+
+def test_tasks_left_alone_have_no_part_in_what_is_shared(blob_model):
+    alone = changed(blob_model, within_weight_=np.array([0.7, 1.0, 0.7]))
+    np.testing.assert_allclose(clusters.shared_centers(alone)[1], blob_model.cluster_sizes_[[0, 2]].sum(axis=0))
+
+
+def test_features_come_largest_first_above_and_then_below():
+    found = clusters.standing_out(np.array([0.5, -3.0, 2.0, 0.001, -1.0]), np.zeros(5), list("abcde"), 2)
+    assert [(f["name"], f["difference"]) for f in found] == [("c", 2.0), ("a", 0.5), ("b", -3.0), ("e", -1.0)]
+    assert clusters.in_short(found, 0.0) == "high c, a; low b, e"
+    assert clusters.in_short(found, 1e9) == "lies in the middle: nothing stands out"
+
+
+def test_the_leading_feature_has_its_share_of_the_spread():
+    Z, sizes = np.array([[0.0, 0.0], [3.0, 1.0]]), np.array([1.0, 1.0])
+    assert clusters.leading(Z, sizes, ["a", "b"]) == {"name": "a", "share": pytest.approx(0.9)}
+
+
+def test_sizes_are_counts_of_labels(blob_model, summary):
+    rows = np.array(summary["sizes"]["rows"])
+    for k in range(3):
+        own = blob_model.labels_[blob_model.task_indices_ == k]
+        np.testing.assert_array_equal(rows[k], np.bincount(own, minlength=4))
+    np.testing.assert_allclose(np.sum(summary["sizes"]["shares"], axis=1), 1, atol=1e-3)
+
+
+def test_a_cluster_that_a_task_lacks_is_told_with_the_reason(blob_model):
+    support = np.ones((4, 3))
+    support[2, 1] = support[3, 0] = 0.1
+    labels = blob_model.labels_.copy()
+    labels[(labels == 2) & (blob_model.task_indices_ == 1)] = 0
+    found = clusters.sizes(changed(blob_model, labels_=labels, cluster_support_=support), ["a", "b", "c"])
+    assert [(item["cluster"], item["task"], item["few"]) for item in found["missing"]] == [(2, 1, True), (3, 0, False)]
+    assert found["everywhere"] == [0, 1]
+    assert "Missing, or hardly there: cluster 2 in “b”." in found["sentences"]
+    assert "Elsewhere than in the other tasks, so perhaps another group: cluster 3 in “a”." in found["sentences"]
+
+
+def test_typical_examples_fit_best_and_come_from_different_tasks(blob_model):
+    outlying = blob_model.losses_
+    for j, rows in enumerate(examples.most_typical(blob_model, outlying)):
+        assert (blob_model.labels_[rows] == j).all()
+        assert sorted(blob_model.task_indices_[rows]) == [0, 1, 2]
+        for row in rows:
+            same = (blob_model.labels_ == j) & (blob_model.task_indices_ == blob_model.task_indices_[row])
+            assert outlying[row] == outlying[same].min()
+
+
+# The dict as a whole
+
+
+def test_the_summary_is_json_without_nan_and_the_model_is_left_as_it_is(blob_model):
+    before = set(vars(blob_model))
+    summary = summarize(blob_model)
+    assert json.loads(json.dumps(summary, allow_nan=False)) == summary
+    assert set(vars(blob_model)) == before
+    assert [task["name"] for task in summary["tasks"]] == ["north", "south", "west"]
+
+
+@pytest.mark.parametrize("method", [LSSMTC, ASI])
+def test_other_estimators_have_a_summary(blobs, method):
+    X, _, tasks = blobs
+    summary = summarize(method(n_clusters=4, random_state=0).fit(X, tasks=tasks))
+    json.dumps(summary, allow_nan=False)
+    assert summary["method"] == method.__name__
+    assert len(summary["course"]["stages"]) == 1
+    assert summary["examples"]["rows"][0]["admitted"] is None
+
+
+def test_labels_from_elsewhere_have_no_stages(blobs):
+    X, y, tasks = blobs
+    summary = summarize(LabelDescription("k-means").fit(X, y, tasks=tasks))
+    assert summary["method"] == "k-means"
+    assert summary["course"]["stages"] == []
+    assert "no stages" in summary["course"]["sentences"][0]
+    assert summary["decisions"] == []
+    assert summary["certainty"]["word"] == "not measured"
+
+
+def test_one_task_and_one_cluster_have_a_summary():
+    X = np.random.default_rng(0).normal(size=(20, 3))
+    summary = summarize(SPMTC(n_clusters=1, random_state=0).fit(X))
+    json.dumps(summary, allow_nan=False)
+    assert summary["relatedness"]["sentences"] == ["There is one task, so there is nothing to compare."]
+    assert summary["features"]["clusters"][0]["shared"] == []
+    assert summary["sizes"]["missing"] == []
+
+
+def test_sparse_rows_have_the_summary_of_dense_ones(counts):
+    X, _, tasks = counts
+    dense, thin = (
+        summarize(SPMTC(n_clusters=3, random_state=0).fit(A, tasks=tasks)) for A in (X, sparse.csr_matrix(X))
+    )
+    assert dense["sizes"] == thin["sizes"]
+
+
+def test_a_fit_on_dask_has_a_summary(blobs):
+    dask = pytest.importorskip("dask.array")
+    X, _, tasks = blobs
+    model = SPMTC(n_clusters=4, random_state=0).fit(dask.from_array(X, chunks=(50, -1)), tasks=tasks)
+    json.dumps(summarize(model), allow_nan=False)
+
+
+def test_a_model_that_is_not_fitted_is_refused():
+    with pytest.raises(NotFittedError, match="SPMTC"):
+        summarize(SPMTC())
+    with pytest.raises(NotFittedError):
+        SPMTC().report()
+
+
+@pytest.mark.parametrize("name", ["ids", "feature_names"])
+def test_names_of_another_number_are_refused(blob_model, name):
+    with pytest.raises(ValueError, match=f"{name} has 2 entries"):
+        summarize(blob_model, **{name: ["a", "b"]})
+
+
+def test_cells_are_asked_for_once_and_of_few_rows(blob_model):
+    asked = []
+
+    def cells(rows):
+        asked.append(rows)
+        return [{"row": i, "long": "y" * 1000} for i in rows]
+
+    summary = summarize(blob_model, cells=cells)
+    assert len(asked) == 1
+    assert len(asked[0]) <= examples.EXTREMES + examples.TYPICAL * 4
+    assert summary["examples"]["columns"] == ["row", "long"]
+    for row in summary["examples"]["rows"]:
+        assert row["cells"]["row"] == str(row["row"])
+        assert len(row["cells"]["long"]) < 200
+    with pytest.raises(ValueError, match="cells returned 0 rows"):
+        summarize(blob_model, cells=lambda rows: [])
+
+
+def test_the_most_outlying_come_first(blob_model, summary):
+    scores = [row["outlier"] for row in summary["examples"]["rows"]]
+    assert scores == sorted(scores, reverse=True)
+    assert len(scores) == 50
+    usual = np.median(blob_model.losses_[blob_model.task_indices_ == summary["examples"]["rows"][0]["task"]])
+    first = summary["examples"]["rows"][0]["row"]
+    assert scores[0] == pytest.approx(blob_model.losses_[first] / usual, rel=1e-2)
+
+
+def test_the_map_is_where_the_model_has_it(blob_model, summary):
+    shown = summary["map"]
+    for i, axis in enumerate(shown["axes"]):
+        back = axis["low"] + (axis["high"] - axis["low"]) * np.array(axis["at"]) / shown["steps"]
+        np.testing.assert_allclose(back, blob_model.map_[:, i], atol=1e-3 * (axis["high"] - axis["low"]))
+    assert shown["cluster"] == blob_model.labels_[blob_model.map_rows_].tolist()
+
+
+def test_a_map_of_one_direction_gets_the_root_of_the_loss_as_its_second(blob_model):
+    shown = summarize(changed(blob_model, map_=blob_model.map_[:, :1]))["map"]
+    axis = shown["axes"][1]
+    back = axis["low"] + (axis["high"] - axis["low"]) * np.array(axis["at"]) / shown["steps"]
+    np.testing.assert_allclose(back, np.sqrt(blob_model.losses_[blob_model.map_rows_]), atol=1e-2)
+
+
+def test_a_map_of_many_rows_shows_some_and_says_so(blob_model, monkeypatch):
+    monkeypatch.setattr(examples, "POINTS", 50)
+    shown = summarize(blob_model)["map"]
+    assert len(shown["cluster"]) == len(shown["row"]) == 50
+    assert shown["note"].startswith("50 of 120 examples")
+    assert shown["cluster"] == blob_model.labels_[shown["row"]].tolist()
+
+
+def test_far_points_do_not_decide_what_is_looked_at_first():
+    codes = np.r_[np.random.default_rng(0).integers(4000, 5000, size=500), 0, 9999]
+    low, high = examples.middle(codes)
+    assert 3000 < low < 4100
+    assert 4900 < high < 6000
+    assert examples.middle(np.arange(10_000)) == (0, 9999)
+
+
+def test_long_identifiers_are_shortened_together():
+    found = examples.short_ids([f"{i:05d}" + "漢" * 400 for i in range(20_000)])
+    assert len(json.dumps(found, ensure_ascii=False).encode()) <= examples.ID_BYTES
+    assert examples.short_ids(["a" * 30]) == ["a" * 30]
+
+
+# How the fit went, and how sure one can be
+
+
+def test_stages_have_their_rows_and_iterations(blob_model, summary):
+    stages = [stage for stage in summary["course"]["stages"] if stage["name"] != "warm-up"]
+    assert [stage["fraction"] for stage in stages] == pytest.approx(blob_model.fractions_.tolist())
+    assert [stage["admitted"] for stage in stages] == (blob_model.weight_trace_ > 0).sum(axis=1).tolist()
+    assert sum(stage["iterations"] for stage in summary["course"]["stages"]) == blob_model.n_iter_
+
+
+def test_a_warm_up_is_told_apart_from_the_stages(blobs):
+    X, _, tasks = blobs
+    found = summarize(SPMTC(n_clusters=4, within_weight=0.5, warmup_iter=3, random_state=0).fit(X, tasks=tasks))[
+        "course"
+    ]
+    assert [stage["name"] for stage in found["stages"]] == ["warm-up", "1", "2", "3", "4", "5", "6"]
+    assert found["stages"][0]["admitted"] == 120
+
+
+def test_without_restarts_the_vote_says_how_sure_one_is(blob_model, summary):
+    assert summary["certainty"]["source"] == "vote"
+    assert summary["certainty"]["agreement"] == blob_model._evidence.decision.unanimity
+    assert "restart_stability" in summary["certainty"]["sentences"][-1]
+
+
+def test_restarts_say_how_sure_one_is_of_each_cluster(blob_model):
+    stability = {
+        "agreement": 0.8,
+        "n_restarts": 5,
+        "n_rows": 120,
+        "clusters": [0.95, 0.7, 0.1, np.nan],
+        "tasks": [1.0, 0.8, 0.2],
+    }
+    found = summarize(blob_model, stability=stability)["certainty"]
+    assert found["word"] == "fair"
+    assert [item["word"] for item in found["clusters"]] == ["clear", "fair", "shaky", "not measured"]
+    assert [item["word"] for item in found["tasks"]] == ["clear", "fair", "shaky"]
+    assert "Shaky: cluster 2." in found["sentences"]
+    assert "Shaky in “west”." in found["sentences"]
+    with pytest.raises(ValueError, match="from 0 to 1"):
+        summarize(blob_model, stability={"agreement": 70})
+
+
+def test_what_restart_stability_returns_is_taken_as_it_is(blobs):
+    X, _, tasks = blobs
+    model = SPMTC(n_clusters=4, random_state=0).fit(X, tasks=tasks)
+    found = summarize(model, stability=restart_stability(model, X, tasks=tasks, n_restarts=2))["certainty"]
+    assert found["source"] == "restarts"
+    assert len(found["clusters"]) == 4
+
+
+def test_borders_of_clusters_are_those_of_rows_for_clusters_of_one_size():
+    for share in (course.CLEAR, course.FAIR):
+        both = share * 100
+        assert course.overlap_of(share) == pytest.approx(both / (200 - both))
+
+
+# Advice
+
+
+CALM = {
+    "n_tasks": 3,
+    "n_clusters": 2,
+    "n_features": 5,
+    "tasks": [{"name": name} for name in "abc"],
+    "certainty": {"word": "clear", "agreement": 0.99, "clusters": []},
+    "sizes": {"empty": [], "alone": [], "missing": [], "shares": [[0.6, 0.4]] * 3},
+    "features": {
+        "clusters": [{"cluster": 0, "share": 0.6}, {"cluster": 1, "share": 0.4}],
+        "leading": {"name": "iron", "share": 0.4},
+    },
+    "relatedness": {"matrix": [[1, 0.9, 0.2], [0.9, 1, 0.1], [0.2, 0.1, 1]]},
+    "examples": {"far_share": 0.0},
+}
+
+
+def found_in(**parts):
+    """The advice for calm findings but for these."""
+    merged = CALM | {key: CALM[key] | part if isinstance(part, dict) else part for key, part in parts.items()}
+    return [item["found"] for item in advice.advise(merged)]
+
+
+def test_nothing_stands_out_where_nothing_does():
+    assert found_in() == ["Nothing stands out."]
+
+
+@pytest.mark.parametrize(
+    ("parts", "expected"),
+    [
+        ({"certainty": {"word": "shaky", "agreement": 0.5}}, "The clusters are shaky: 50\u00a0% agreement."),
+        ({"certainty": {"clusters": [{"cluster": 1, "word": "shaky"}]}}, "Shaky, unlike the rest: cluster 1."),
+        ({"sizes": {"empty": [1]}}, "1 cluster has no examples."),
+        (
+            {"features": {"clusters": [{"cluster": 0, "share": 0.81}, {"cluster": 1, "share": 0.19}]}},
+            "Cluster 0 holds 81\u00a0% of all examples.",
+        ),
+        ({"sizes": {"shares": [[0.5, 0.5], [0.1, 0.9]]}}, "Nearly all in one cluster: “b” (90\u00a0%)."),
+        ({"sizes": {"alone": [2]}}, "Task “c” has little in common with the others and was left alone."),
+        (
+            {"relatedness": {"matrix": [[1, 0.3, 0.2], [0.3, 1, 0.1], [0.2, 0.1, 1]]}},
+            "The tasks are not much alike: their relatedness is 0.30 of 1 at most.",
+        ),
+        (
+            {"sizes": {"missing": [{"cluster": 1, "task": 0, "few": True}]}},
+            "Hardly there: cluster 1 in “a”.",
+        ),
+        (
+            {"sizes": {"missing": [{"cluster": 1, "task": 0, "few": False}]}},
+            "Perhaps another group: cluster 1 in “a”.",
+        ),
+        (
+            {"examples": {"far_share": 0.05}},
+            "5\u00a0% of the examples fit at least 10 times worse than usual in their task.",
+        ),
+        (
+            {"features": {"leading": {"name": "iron", "share": 0.9}}},
+            "90\u00a0% of what tells clusters apart is feature “iron”.",
+        ),
+    ],
+)
+def test_each_rule_fires_alone(parts, expected):
+    assert found_in(**parts) == [expected]
+
+
+def test_tasks_that_were_all_clustered_apart_on_purpose_are_no_news():
+    assert found_in(sizes={"alone": [0, 1, 2]}) == ["Nothing stands out."]
+
+
+def test_relatedness_to_a_task_left_alone_does_not_count():
+    matrix = [[1, 0.2, 0.9], [0.2, 1, 0.9], [0.9, 0.9, 1]]
+    found = found_in(sizes={"alone": [2]}, relatedness={"matrix": matrix})
+    assert any("not much alike" in item for item in found)
+
+
+def test_many_far_rows_in_real_data_are_noticed():
+    X, _, tasks = make_multitask_blobs([60, 60], 5, n_tasks=2, n_clusters=3, separation=12, random_state=0)
+    X[:6] += 300 * np.random.default_rng(0).normal(size=(6, 5))
+    summary = summarize(SPMTC(n_clusters=3, random_state=0).fit(X, tasks=tasks))
+    assert summary["examples"]["far_share"] > advice.MANY
+    assert any("times worse than usual" in item["found"] for item in summary["advice"])
+
+
+# Words
+
+
+def test_numbers_are_short_and_shares_are_honest():
+    assert [number(v) for v in (0, 1234567.0, 0.123456, -2.5, 1e-9, None)] == [
+        "0",
+        "1\u00a0234\u00a0567",
+        "0.123",
+        "−2.5",
+        "1.0e−09",
+        "–",
+    ]
+    assert percent(0.9999) == "99\u00a0%"
+    assert percent(1.0) == "100\u00a0%"
+
+
+def test_text_is_one_line_of_what_can_be_written():
+    assert text("a\nb\t c") == "a b c"
+    assert text("\x00\x07") == "␀␇"
+    text("\ud800").encode()
+    assert len(text("x" * 500)) == 80
+
+
+def test_anything_becomes_json():
+    value = {1: np.float32(0.5), "a": {np.nan}, "b": np.arange(3), "c": (np.int64(1), True, None), "d": object}
+    found = plain(value)
+    json.dumps(found, allow_nan=False)
+    assert found["1"] == 0.5
+    assert found["a"] == [None]
+    assert found["b"] == "array of shape (3,)"
+    assert found["c"] == [1, True, None]
