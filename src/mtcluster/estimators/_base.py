@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._utils.tasks import positions
 from ..consensus.embedding import directional, shared_map, task_frame
+from ..consensus.decisions import ConsensusEvidence, Decisions
 from ..consensus.vote import Evidence, Vote, decide, locate
 from ..core.arrays import Array, host
 from ..core.blocks import Rows
@@ -165,6 +166,7 @@ class MultiTaskClusterer(
         self._settings = settings
         self._evidence = replace(evidence, start=" and ".join(dict.fromkeys(kinds)), pace=pace)
         self._store(data, rows, run)
+        self.decisions_ = self._record(kinds, pace, settings, self._evidence)
         seed = random_state.randint(np.iinfo(np.int32).max)
         self.map_rows_, self.map_ = shared_map(
             rows, settings, self.shared_centers_, self.subspace_, self.cluster_sizes_, np.random.default_rng(seed)
@@ -175,6 +177,44 @@ class MultiTaskClusterer(
             for name in SMALL_ARRAYS:
                 if getattr(self, name).dtype.kind in "biuf":
                     setattr(self, name, data.place(getattr(self, name)))
+
+    def _record(self, kinds: list[str], pace: Schedule, settings: Settings, evidence: Evidence) -> Decisions:
+        """What was decided, for users and reports."""
+        decision, how, given = evidence.decision, self._vote, evidence.parameters
+        consensus = None if decision is None else ConsensusEvidence(
+            decision.agreement, decision.kinship, decision.unanimity, decision.n_votes, decision.n_rows,
+            decision.n_dimensions, decision.n_far, how.chance, how.kinship, how.enough,
+        )  # fmt: skip
+        m = len(self.tasks_)
+        shared = "none" if "within_weight" not in given else "set" if decision is None else "one task" if m == 1 else (
+            "coupling" if settings.coupling == "projection" else "consensus")  # fmt: skip
+        if given.get("task_offset", "auto") != "auto":
+            offset = "set"
+        elif evidence.gain is not None:
+            offset = "gain"
+        elif evidence.unit_rows:
+            offset = "unit rows"
+        elif m == 1:
+            offset = "one task"
+        else:
+            offset = "fixed within_weight" if decision is None else "unsupported"
+        soft = pace.weighting == "soft" and pace.soft_rule == "quantile"
+        return Decisions(
+            start=" and ".join(dict.fromkeys(kinds)).replace("vote", "consensus"),
+            n_starts=len(kinds),
+            coupling=settings.coupling,
+            membership=settings.membership,
+            membership_reason="default" if given["membership"] == "auto" else "set",
+            within_weight_reason=shared,
+            task_offset=evidence.offset,
+            task_offset_reason=offset,
+            offset_gain=evidence.gain,
+            weighting=pace.weighting if self._paced else "none",
+            full_weight_share=pace.lower_share if soft and self._paced else 1.0,
+            max_iter=pace.max_iter,
+            warmup_iter=pace.warmup_iter,
+            consensus=consensus,
+        )
 
     def _make_settings(self, d: int) -> Settings:
         """What is known before the data are looked at."""

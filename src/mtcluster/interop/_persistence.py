@@ -28,6 +28,8 @@ TRUSTED = (
     "datetime.datetime",
     "datetime.timedelta",
     "datetime.timezone",
+    "mtcluster.consensus.decisions.ConsensusEvidence",
+    "mtcluster.consensus.decisions.Decisions",
     "mtcluster.consensus.vote.Decision",
     "mtcluster.consensus.vote.Evidence",
     "mtcluster.core.model.Settings",

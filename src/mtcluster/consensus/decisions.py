@@ -1,0 +1,99 @@
+"""What a fit decided from the data alone, and on what evidence: plain records that a fitted model carries."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..core.arrays import Array
+
+
+@dataclass(frozen=True)
+class ConsensusEvidence:
+    """What a consensus of quick fits showed about the tasks.
+
+    Attributes
+    ----------
+    agreement : array of shape (m,)
+        Adjusted Rand index between the clusters of each task on its own and the consensus; 1 for a single task.
+    relatedness : array of shape (m,)
+        Relatedness of each task to the task that is most like it; 1 for a single task.
+    unanimity : float
+        Share of the members that agree on the cluster of a row, averaged over rows.
+    n_members : int
+        Number of fits that voted.
+    n_rows : int
+        Number of rows that they saw.
+    n_dimensions : int
+        Number of dimensions that they saw these rows in.
+    n_distant_rows : int
+        Number of these rows that counted less because they lie far from all others.
+    min_agreement, min_relatedness : float
+        Thresholds below which a task is left alone.
+    min_rows : int
+        Rows per cluster that a task needs before it can be left alone.
+    """
+
+    agreement: Array
+    relatedness: Array
+    unanimity: float
+    n_members: int
+    n_rows: int
+    n_dimensions: int
+    n_distant_rows: int
+    min_agreement: float
+    min_relatedness: float
+    min_rows: int
+
+
+@dataclass(frozen=True)
+class Decisions:
+    """What a fit decided, and why.
+
+    Attributes
+    ----------
+    start : str
+        "consensus", "given" (memberships passed as `init`), or the kinds of start that were tried, such as
+        "per-task and pooled".
+    n_starts : int
+        Number of starts; the fit with the lowest sum of losses was kept.
+    coupling : str
+        The shared term of the loss.
+    membership : str
+        Form of the memberships.
+    membership_reason : {"set", "default"}
+        Whether the form was chosen by the user.
+    within_weight_reason : {"set", "consensus", "one task", "coupling", "none"}
+        Where `within_weight_` comes from. "coupling": the coupling allows one value for all tasks only. "none": the
+        estimator has no within-task term.
+    task_offset : str
+        How the location of tasks was treated.
+    task_offset_reason : {"set", "gain", "unit rows", "one task", "fixed within_weight", "unsupported"}
+        Why: chosen by the user; by how much tighter pooled clusters become (`offset_gain`); because rows are
+        directions; because there is one task; because a number for `within_weight` gives the plain model; because
+        the coupling or the memberships do not allow offsets.
+    offset_gain : float or None
+        Share by which pooled k-means becomes tighter when the mean of each task is removed; None if not measured.
+    weighting : str
+        Weighting rule of the examples; "none" without pacing.
+    full_weight_share : float
+        Share of the examples selected at a stage that have full weight.
+    max_iter, warmup_iter : int
+        Largest number of iterations per stage, and of the warm-up.
+    consensus : ConsensusEvidence or None
+        Evidence of the consensus; None if none was formed.
+    """
+
+    start: str
+    n_starts: int
+    coupling: str
+    membership: str
+    membership_reason: str
+    within_weight_reason: str
+    task_offset: str
+    task_offset_reason: str
+    offset_gain: float | None
+    weighting: str
+    full_weight_share: float
+    max_iter: int
+    warmup_iter: int
+    consensus: ConsensusEvidence | None = None
