@@ -148,7 +148,9 @@ def main() -> int:
         parser.error("--against COMMIT says what to compare with")
     root = Path(__file__).parents[1]
     with tempfile.TemporaryDirectory() as scratch:
-        archive = subprocess.run(["git", "archive", arguments.against, "src"], cwd=root, check=True, capture_output=True)
+        archive = subprocess.run(
+            ["git", "archive", arguments.against, "src"], cwd=root, check=True, capture_output=True
+        )
         with tarfile.open(fileobj=BytesIO(archive.stdout)) as tar:
             tar.extractall(scratch, filter="data")
         states = []

@@ -312,9 +312,7 @@ def loss_histograms(
     return (masses(Ls, us, probes, level),)
 
 
-def weigh(
-    place: Place, Ls: list[Array], *, weighting: Weighting, thresholds: list[list[float]]
-) -> tuple[Any, ...]:
+def weigh(place: Place, Ls: list[Array], *, weighting: Weighting, thresholds: list[list[float]]) -> tuple[Any, ...]:
     """Weights v at the thresholds found for each task."""
     pairs = zip(Ls, thresholds, strict=True)
     return [weighting.weights(L, found, place.xp) if L.shape[0] else L for L, found in pairs], None
@@ -322,9 +320,7 @@ def weigh(
 
 def cluster_sizes(place: Place, Ps: list[Array], *, membership: Membership, n_clusters: int) -> tuple[Array]:
     """Σ u p of each task and cluster, (m, c)."""
-    return (
-        np.stack([membership.sizes(P, b.u, n_clusters, b.xp) for b, P in zip(place.blocks, Ps, strict=True)]),
-    )
+    return (np.stack([membership.sizes(P, b.u, n_clusters, b.xp) for b, P in zip(place.blocks, Ps, strict=True)]),)
 
 
 def weighted_sums(place: Place, Ls: list[Array]) -> tuple[Array]:

@@ -15,9 +15,7 @@ TRIAL_ITER = 5
 KMEANS_ITER = 100
 
 
-def kmeans(
-    blocks: list[Block], n_clusters: int, rng: np.random.Generator, offsets: Offsets | None = None
-) -> Result:
+def kmeans(blocks: list[Block], n_clusters: int, rng: np.random.Generator, offsets: Offsets | None = None) -> Result:
     """k-means of all rows of the blocks together: several short runs, the best of them to its end."""
     model = Model(n_clusters, 0.0, min(n_clusters, blocks[0].X.shape[1]), offsets=offsets)
     rows, trials = Blocks(blocks), list[Result]()

@@ -84,9 +84,7 @@ class Model:
         """
         return self.membership.labels_only and self.coupling.free_origin
 
-    def update_centers(
-        self, S: Array, T: Array, last: Centers | None, subspace: Subspace | None = None
-    ) -> Centers:
+    def update_centers(self, S: Array, T: Array, last: Centers | None, subspace: Subspace | None = None) -> Centers:
         """W, M and M_k from the sums of the tasks; (W, M) is one block, M directly after W.
 
         `subspace` makes W. None: it has room for all shared centres, and can wait.

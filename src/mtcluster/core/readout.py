@@ -14,9 +14,7 @@ from .model import Model
 
 def read_out(place: Place, *, model: Model, centers: Centers) -> tuple[Any, ...]:
     """Memberships and losses of rows at given centres, as they are reported."""
-    found = [
-        _read_task(X, model.for_tasks([k]), centers.for_tasks([k]), place) for k, X in enumerate(place.Xs)
-    ]
+    found = [_read_task(X, model.for_tasks([k]), centers.for_tasks([k]), place) for k, X in enumerate(place.Xs)]
     return [P for P, _ in found], [L for _, L in found], None
 
 

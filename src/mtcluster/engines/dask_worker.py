@@ -35,9 +35,7 @@ class ChunkSummary:
     counting: list[Array]  # chunk → (m,) those with u > 0
 
     def __add__(self, other: ChunkSummary) -> ChunkSummary:
-        return ChunkSummary(
-            self.summary + other.summary, self.rows + other.rows, self.counting + other.counting
-        )
+        return ChunkSummary(self.summary + other.summary, self.rows + other.rows, self.counting + other.counting)
 
 
 def run_job(shared: Any, X: Any, codes: Array, kept: Kept | None, *values: list[Any]) -> tuple[Any, ...]:

@@ -506,5 +506,3 @@ def _admitted(trace: Array, fractions: Array, xp: Any) -> Array:
     for v, fraction in zip(range(len(fractions) - 1, -1, -1), fractions[::-1], strict=True):
         found = xp.where(trace[v, :] > 0, xp.full_like(found, float(fraction)), found)
     return found
-
-
