@@ -7,7 +7,7 @@ import pstats
 
 from mtcluster import SPMTC
 
-from ..mtcluster import data
+from . import data
 
 # Step → the functions, by file and name, whose whole time it is. None of them calls one of another step.
 STEPS = {

@@ -5,10 +5,11 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy import sparse
 
-from mtcluster.core import projection
-from mtcluster.core.blocks import LocalRows
-from mtcluster.core.model import Settings, make_block
+from mtcluster.core.blocks import Blocks, make_block
+from mtcluster.core.couplings import projection
 from mtcluster.core.solver import first_state
+
+from .tools import model_of
 
 
 @pytest.mark.parametrize(("n", "d"), [(50, 8), (12, 40)])
@@ -31,9 +32,9 @@ def test_the_span_reproduces_rows_and_their_scatter(n, d, container):
 def test_the_projection_prefers_between_cluster_scatter_among_directions_without_residual():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(12, 40)), np.arange(12) % 2
-    settings = Settings(0.5, 2, "projection", "binary")
+    settings = model_of(0.5, 2, "projection", "binary", c=2)
     blocks = [make_block(X, np.ones(12), np.zeros(40))]
-    centers = first_state(LocalRows(blocks, 2), settings, [y], projection.span_of(blocks)).centers
+    centers = first_state(Blocks(blocks), settings, [y], projection.span_of(blocks)).centers
     XW = X @ centers.W
     assert_allclose(XW, np.eye(2)[y] @ centers.M, atol=1e-8)  # no residual
     assert np.all(np.linalg.norm(XW, axis=0) > 0.1)  # but energy: not the null space of the data

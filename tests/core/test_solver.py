@@ -1,18 +1,14 @@
 """The alternation: against the naive version, downhill, and in its limits."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from mtcluster.core import projection, updates
-from mtcluster.core.blocks import LocalRows
-from mtcluster.core.model import Settings, make_block
 from mtcluster.core.pacing import Schedule
-from mtcluster.core.solver import alternate, distinct, first_best, first_state, solve, stalled
+from mtcluster.core.solver import alternate, distinct, first_best, first_state, solve, stalled, with_weights
 
 from .. import naive
+from .tools import model_of, rows_of, schedule_of, sums
 
 SHAPES = {"binary": [30, 25], "nonnegative": [20, 15]}
 
@@ -28,19 +24,15 @@ def tasks(membership, seed=0, d=6, c=3):
     return Xs, [rng.random((len(y), c)) + 0.2 for y in ys]
 
 
-def rows_of(Xs, settings):
-    return LocalRows([make_block(X, np.ones(len(X)), settings.origin(X.mean(axis=0))) for X in Xs], 3)
-
-
 @pytest.mark.parametrize("coupling", ["reconstruction", "projection"])
 @pytest.mark.parametrize("membership", ["binary", "nonnegative"])
 @pytest.mark.parametrize("weighting", ["hard", "soft"])
 @pytest.mark.parametrize("l", [1, 2, 3])
 def test_the_solver_is_the_naive_version(coupling, membership, weighting, l):
     Xs, Ps = tasks(membership)
-    settings = Settings(0.4, l, coupling, membership)
+    settings = model_of(0.4, l, coupling, membership)
     fractions = (0.6, 0.8, 1.0)
-    fit = solve(rows_of(Xs, settings), settings, Schedule(fractions, weighting, "paper", 3, 4, tol=-np.inf), Ps)
+    fit = solve(rows_of(Xs, settings), settings, schedule_of(fractions, weighting, "paper", 3, 4, tol=-np.inf), Ps)
     rule = naive.hard_weights if weighting == "hard" else naive.soft_weights
     W, M, Ms, traces, weights = naive.spmtc(
         Xs, Ps, lam=0.4, l=l, coupling=coupling, membership=membership, rule=rule, fractions=fractions,
@@ -62,15 +54,18 @@ def test_the_solver_is_the_naive_version(coupling, membership, weighting, l):
 def test_the_objective_never_rises_with_frozen_rows_either(coupling, membership, l):
     for seed in range(5):
         Xs, Ps = tasks(membership, seed)
-        settings = Settings(0.4, l, coupling, membership)
+        settings = model_of(0.4, l, coupling, membership)
         rows = rows_of(Xs, settings)
-        span = projection.span_of(rows.blocks) if coupling == "projection" else None
+        prepared = settings.coupling.prepare(rows)
         rng = np.random.default_rng(seed)
         vs = [np.where(rng.random(len(X)) < 0.3, 0, rng.random(len(X))) for X in Xs]
-        state = replace(first_state(rows, settings, Ps, span), vs=vs)
-        result = alternate(rows, settings, state, max_iter=40, tol=-np.inf, span=span)
+        begun = first_state(rows, settings, Ps, prepared)
+        result = alternate(
+            rows, settings, with_weights(rows, begun, vs), max_iter=40, tol=-np.inf, prepared=prepared
+        )
+        assert len(result.trace) == 40
         assert np.all(np.diff(result.trace) <= 1e-10 * result.trace[0])
-        for before, after, v in zip(rows.begin(Ps, settings)[0], result.state.Ps, vs, strict=True):
+        for before, after, v in zip(begun.Ps, result.state.Ps, vs, strict=True):
             assert_array_equal(after[v == 0], before[v == 0])
             assert np.all(after >= 0)
 
@@ -78,7 +73,7 @@ def test_the_objective_never_rises_with_frozen_rows_either(coupling, membership,
 @pytest.mark.parametrize("coupling", ["reconstruction", "projection"])
 def test_a_within_weight_of_1_is_independent_tasks(coupling):
     Xs, Ps = tasks("nonnegative")
-    settings, pace = Settings(1.0, 3, coupling, "nonnegative"), Schedule((0.5, 1.0), "soft", "paper", 5, 20, 0.0)
+    settings, pace = model_of(1.0, 3, coupling, "nonnegative"), schedule_of((0.5, 1.0), "soft", "paper", 5, 20, 0.0)
     together = solve(rows_of(Xs, settings), settings, pace, Ps)
     for k, (X, P) in enumerate(zip(Xs, Ps, strict=True)):
         alone = solve(rows_of([X], settings), settings, pace, [P])
@@ -90,17 +85,17 @@ def test_sums_over_parts_of_a_task_are_sums_over_the_task():
     rng = np.random.default_rng(0)
     X, P, v = rng.normal(size=(30, 4)), rng.random((30, 3)), rng.random(30)
     for given in (P, P.argmax(axis=1)):
-        S, T = updates.sums(X, v, given, 3)
-        parts = [updates.sums(X[i], v[i], given[i], 3) for i in np.split(np.arange(30), 3)]
+        S, T = sums(X, v, given, 3)
+        parts = [sums(X[i], v[i], given[i], 3) for i in np.split(np.arange(30), 3)]
         assert_allclose(S, sum(s for s, _ in parts))
         assert_allclose(T, sum(t for _, t in parts))
 
 
 def test_the_origin_saves_the_digits_of_data_far_from_zero():
     Xs, Ps = tasks("binary")
-    settings, pace = Settings(0.4, 3), Schedule((0.5, 1.0), "soft", "quantile", 5, 20, 0.0)
+    settings, pace = model_of(0.4, 3), schedule_of((0.5, 1.0), "soft", "quantile", 5, 20, 0.0)
     near = solve(rows_of(Xs, settings), settings, pace, Ps)
-    far_settings = Settings(0.4, 3)
+    far_settings = model_of(0.4, 3)
     far = solve(rows_of([X + 1e7 for X in Xs], far_settings), far_settings, pace, Ps)
     assert_allclose(np.concatenate(far.traces), np.concatenate(near.traces), rtol=1e-6)
 
@@ -138,7 +133,7 @@ def test_starts_of_the_same_clusters_are_one_start():
 
 def test_a_report_that_asks_to_stop_ends_the_stage():
     Xs, Ps = tasks("nonnegative")
-    settings = Settings(0.5, 2, membership="nonnegative")
+    settings = model_of(0.5, 2, membership="nonnegative")
     calls = []
 
     def progress(fraction, iteration, value):

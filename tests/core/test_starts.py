@@ -6,12 +6,22 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.cluster import KMeans
 
-from mtcluster.core import starts
-from mtcluster.core.blocks import LocalRows
-from mtcluster.core.model import Settings, make_block
+from mtcluster.core import kmeans
+from mtcluster.core.blocks import Blocks, make_block
+from mtcluster.core.offsets import Offsets
+from mtcluster.core.relations import align
+from mtcluster.core.solver import first_state
+from mtcluster.core.starts import STARTS
 from mtcluster.metrics import clustering_accuracy
 
-BINARY = Settings(0.5, 3)
+from .tools import model_of
+
+KINDS = ("per-task", "pooled")
+FOUR, THREE = (model_of(0.5, 3, c=c) for c in (4, 3))
+
+
+def start(kind, blocks, model, seed=0):
+    return STARTS[kind](Blocks(blocks), model, np.random.default_rng(seed))
 
 
 def block_of(X, u=None):
@@ -20,15 +30,15 @@ def block_of(X, u=None):
 
 def test_k_means_is_as_good_as_scikit_learns(blobs):
     X = blobs.X
-    ours = starts.run_kmeans([block_of(X)], 4, np.random.default_rng(0))
+    ours = kmeans.kmeans([block_of(X)], 4, np.random.default_rng(0))
     theirs = KMeans(4, n_init=10, random_state=0).fit(X)
     assert ours.trace[-1] <= theirs.inertia_ * 1.02
 
 
 def test_k_means_of_blocks_is_k_means_of_all_rows(blobs):
     parts = np.array_split(blobs.X, 3)
-    whole = starts.run_kmeans([block_of(blobs.X)], 4, np.random.default_rng(0))
-    blocks = starts.run_kmeans([block_of(part) for part in parts], 4, np.random.default_rng(0))
+    whole = kmeans.kmeans([block_of(blobs.X)], 4, np.random.default_rng(0))
+    blocks = kmeans.kmeans([block_of(part) for part in parts], 4, np.random.default_rng(0))
     assert_array_equal(np.concatenate(blocks.state.Ps), whole.state.Ps[0])
 
 
@@ -37,7 +47,7 @@ def test_rows_of_weight_0_are_never_seeds():
     u = np.ones(11)
     u[5] = 0
     for seed in range(10):
-        [P] = starts.seed([block_of(X, u)], 2, BINARY, np.random.default_rng(seed))
+        [P] = kmeans.seed([block_of(X, u)], 2, None, np.random.default_rng(seed))
         assert_array_equal(P[:5], P[0])
         assert P[0] != P[-1]
 
@@ -47,7 +57,7 @@ def test_alignment_finds_the_permutations(blobs):
     reference = rng.normal(size=(5, 8))
     orders = [rng.permutation(5) for _ in range(4)]
     Ms = np.stack([(reference + 0.1 * rng.normal(size=(5, 8)))[order] for order in orders])
-    found = starts.align(Ms, np.ones((4, 5)))
+    found = align(Ms, np.ones((4, 5)))
     aligned = [Ms[k][found[k]] for k in range(4)]
     assert_allclose(aligned, np.broadcast_to(aligned[0], (4, 5, 8)), atol=1.0)
 
@@ -56,27 +66,26 @@ def test_alignment_does_not_mind_a_shift_of_a_whole_task():
     rng = np.random.default_rng(0)
     Ms, sizes = rng.normal(size=(3, 4, 5)), rng.integers(1, 9, size=(3, 4)).astype(float)
     shifted = Ms + 100 * rng.normal(size=(3, 1, 5))
-    for a, b in zip(starts.align(Ms, sizes), starts.align(shifted, sizes), strict=True):
+    for a, b in zip(align(Ms, sizes), align(shifted, sizes), strict=True):
         assert_array_equal(a, b)
 
 
-@pytest.mark.parametrize("kind", starts.KINDS)
+@pytest.mark.parametrize("kind", KINDS)
 def test_k_means_starts_make_clusters_correspond(blobs, kind):
     blocks = [block_of(blobs.X[blobs.tasks == k]) for k in range(3)]
-    Ps = starts.start(kind, blocks, 4, BINARY, np.random.default_rng(0))
+    Ps = start(kind, blocks, FOUR)
     y = np.concatenate([blobs.y[blobs.tasks == k] for k in range(3)])
     assert clustering_accuracy(y, np.concatenate(Ps)) > 0.8
 
 
-@pytest.mark.parametrize("kind", [*starts.KINDS, "random"])
+@pytest.mark.parametrize("kind", [*KINDS, "random"])
 @pytest.mark.parametrize("membership", ["binary", "nonnegative"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_starts_are_memberships_of_the_asked_form(blobs, kind, membership, dtype):
     X = blobs.X.astype(dtype)
     blocks = [make_block(X[:60], np.ones(60, dtype), np.zeros(6)), make_block(X[60:], np.ones(60, dtype), np.zeros(6))]
-    settings = Settings(0.5, 4, membership=membership)
-    Ps, _ = LocalRows(blocks, 4).begin(starts.start(kind, blocks, 4, settings, np.random.default_rng(0)), settings)
-    for P in Ps:
+    model = model_of(0.5, 4, membership=membership, c=4)
+    for P in first_state(Blocks(blocks), model, start(kind, blocks, model)).Ps:
         if membership == "binary":
             assert P.shape == (60,)
             assert set(P.tolist()) <= set(range(4))
@@ -87,9 +96,9 @@ def test_starts_are_memberships_of_the_asked_form(blobs, kind, membership, dtype
 
 def test_starts_of_sparse_rows_are_those_of_dense_rows(counts):
     X, _, _ = counts
-    for kind in [*starts.KINDS, "random"]:
-        dense = starts.start(kind, [block_of(X)], 3, BINARY, np.random.default_rng(0))
-        thin = starts.start(kind, [block_of(sparse.csr_matrix(X))], 3, BINARY, np.random.default_rng(0))
+    for kind in [*KINDS, "random"]:
+        dense = start(kind, [block_of(X)], THREE)
+        thin = start(kind, [block_of(sparse.csr_matrix(X))], THREE)
         assert_array_equal(dense[0], thin[0])
 
 
@@ -97,7 +106,7 @@ def test_a_cluster_of_few_rows_does_not_displace_others():
     """The small cluster of the second task lies on the reference of the first; the large one only near it."""
     Ms = np.array([[[0.0, 0], [10, 0], [0, 10]], [[9.0, 0], [10.5, 0], [0, 10]]])
     sizes = np.array([[10.0, 10, 10], [100, 1, 100]])
-    first, second = (order.tolist() for order in starts.align(Ms, sizes))
+    first, second = (order.tolist() for order in align(Ms, sizes))
     assert second[first.index(1)] == 0
 
 
@@ -106,8 +115,8 @@ def test_starts_see_tasks_where_they_lie(blobs, kind):
     """A known shift and scale of the tasks changes nothing."""
     parts = [blobs.X[blobs.tasks == k] for k in range(3)]
     offsets = np.random.default_rng(0).normal(scale=50, size=(3, 6))
-    plain = starts.start(kind, [block_of(part) for part in parts], 4, BINARY, np.random.default_rng(0))
+    plain = start(kind, [block_of(part) for part in parts], FOUR)
     moved = [block_of(part + b) for part, b in zip(parts, offsets, strict=True)]
-    found = starts.start(kind, moved, 4, Settings(0.5, 3, offsets=offsets), np.random.default_rng(0))
+    found = start(kind, moved, model_of(0.5, 3, c=4, offsets=Offsets(offsets, np.ones(3))))
     for a, b in zip(plain, found, strict=True):
         assert_array_equal(a, b)

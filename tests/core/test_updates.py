@@ -1,16 +1,18 @@
 """Each update is optimal for its block, and the constraints hold."""
 
-from functools import partial
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from scipy.optimize import nnls
 
-from mtcluster.core import projection, updates
-from mtcluster.core.blocks import LocalRows
-from mtcluster.core.model import Quadratic, Settings, make_block
-from mtcluster.core.solver import first_state, update_centers
+from mtcluster.core.blocks import Blocks, make_block
+from mtcluster.core.centers import centers_of, inverse_root
+from mtcluster.core.couplings.reconstruction import leading_subspace
+from mtcluster.core.memberships import Binary, NonNegative
+from mtcluster.core.quadratic import Quadratic
+from mtcluster.core.solver import first_state, with_weights
+
+from .tools import model_of, rows_of, sums
 
 COUPLINGS = ["reconstruction", "projection"]
 
@@ -19,30 +21,26 @@ def problem(coupling="reconstruction", membership="nonnegative", lam=0.4, l=2, s
     """Two tasks with random memberships and weights, and the centres that fit them."""
     rng = np.random.default_rng(seed)
     Xs = [rng.normal(size=(30, d)), rng.normal(1.0, size=(20, d))]
-    settings = Settings(lam, l, coupling, membership)
-    blocks = [make_block(X, np.ones(len(X)), settings.origin(X.mean(axis=0))) for X in Xs]
+    model = model_of(lam, l, coupling, membership)
+    rows = rows_of(Xs, model)
     if membership == "binary":
         Ps = [np.eye(3)[rng.integers(3, size=len(X))] for X in Xs]
     else:
         Ps = [rng.random((len(X), 3)) for X in Xs]
     vs = [rng.random(len(X)) for X in Xs]
-    span = projection.span_of(blocks) if coupling == "projection" else None
-    subspace = updates.subspace_of_reconstruction
-    if span is not None:
-        scatter = span.scatter(blocks, vs)
-
-        subspace = partial(projection.subspace_of_projection, span=span, scatter=scatter)
-
-    stats = [updates.sums(X, v, P, 3) for X, P, v in zip(Xs, Ps, vs, strict=True)]
+    prepared = model.coupling.prepare(rows)
+    state = with_weights(rows, first_state(rows, model, Ps, prepared), vs)
+    subspace = model.coupling.subspace(model, rows, state.weights, prepared) or leading_subspace
+    stats = [sums(X, v, P, 3) for X, P, v in zip(Xs, Ps, vs, strict=True)]
     S, T = np.stack([s for s, _ in stats]), np.stack([t for _, t in stats])
-    return Xs, Ps, vs, settings, update_centers(settings, S, T, None, subspace)
+    return Xs, Ps, vs, model, model.update_centers(S, T, None, subspace)
 
 
 def total_loss(Xs, Ps, vs, settings, W, M, Ms):
     """Σ v L, written out."""
     lam, value = settings.within_weight, 0.0
     for X, P, v, Mk in zip(Xs, Ps, vs, Ms, strict=True):
-        across = X - P @ M @ W.T if settings.coupling == "reconstruction" else X @ W - P @ M
+        across = X - P @ M @ W.T if settings.coupling.name == "reconstruction" else X @ W - P @ M
         value += lam * np.sum(v[:, None] * (X - P @ Mk) ** 2) + (1 - lam) * np.sum(v[:, None] * across**2)
     return value
 
@@ -82,8 +80,9 @@ def random_form(rng, n=40, c=4, d=6):
 
 def test_nearest_has_the_least_loss_of_all_binary_memberships():
     form = random_form(np.random.default_rng(0))
-    every = np.stack([form.losses(np.tile(p, (40, 1))) for p in np.eye(4)])
-    assert_allclose(form.losses(updates.nearest(form)), every.min(axis=0))
+    every = np.stack([NonNegative().losses(np.tile(p, (40, 1)), form) for p in np.eye(4)])
+    assert_allclose(Binary().losses(Binary().exact(form), form), every.min(axis=0))
+    assert_allclose(form.least_losses(), every.min(axis=0))
 
 
 def test_the_exact_memberships_are_those_of_scipy():
@@ -91,7 +90,7 @@ def test_the_exact_memberships_are_those_of_scipy():
     C, X = rng.normal(size=(5, 8)), rng.normal(size=(200, 8))
     form = Quadratic(np.sum(X**2, axis=1), X @ C.T, np.sum(C**2, axis=1) / 2, C @ C.T)
     expected = np.array([nnls(C.T, x)[0] for x in X])
-    assert_allclose(updates.nonnegative_exact(form), expected, atol=1e-7)
+    assert_allclose(NonNegative().exact(form), expected, atol=1e-7)
 
 
 def test_the_exact_memberships_exist_for_dependent_centers():
@@ -99,40 +98,40 @@ def test_the_exact_memberships_exist_for_dependent_centers():
     C = rng.normal(size=(3, 2))[[0, 1, 2, 0, 1, 2]]  # six centres in two dimensions, three of them twice
     X = rng.normal(size=(50, 2))
     form = Quadratic(np.sum(X**2, axis=1), X @ C.T, np.sum(C**2, axis=1) / 2, C @ C.T)
-    P = updates.nonnegative_exact(form)
+    P = NonNegative().exact(form)
     best = np.array([nnls(C.T, x)[1] ** 2 for x in X])
     assert np.all(P >= 0)
-    assert_allclose(form.losses(P), best, atol=1e-6)
+    assert_allclose(NonNegative().losses(P, form), best, atol=1e-6)
 
 
 def test_the_exact_memberships_of_a_row_do_not_depend_on_the_others():
     form = random_form(np.random.default_rng(0), n=30)
-    alone = [updates.nonnegative_exact(Quadratic(form.e[[i]], form.A[[i]], form.h, form.B))[0] for i in range(30)]
-    assert_allclose(updates.nonnegative_exact(form), np.array(alone), rtol=1e-12, atol=1e-14)
+    alone = [NonNegative().exact(Quadratic(form.e[[i]], form.A[[i]], form.h, form.B))[0] for i in range(30)]
+    assert_allclose(NonNegative().exact(form), np.array(alone), rtol=1e-12, atol=1e-14)
 
 
 def test_a_multiplicative_step_never_raises_a_loss_and_stays_nonnegative():
     rng = np.random.default_rng(0)
     for _ in range(20):
         form, P = random_form(rng), rng.random((40, 4))
-        new = updates.nonnegative_step(P, form)
+        new = NonNegative().step(P, form)
         assert np.all(new >= 0)
-        assert np.all(form.losses(new) <= form.losses(P) * (1 + 1e-12))
+        assert np.all(NonNegative().losses(new, form) <= NonNegative().losses(P, form) * (1 + 1e-12))
 
 
 def test_multiplicative_steps_lead_to_the_exact_memberships():
     rng = np.random.default_rng(0)
     form, P = random_form(rng), rng.random((40, 4)) + 0.1
     for _ in range(5000):
-        P = updates.nonnegative_step(P, form)
-    assert_allclose(form.losses(P), form.losses(updates.nonnegative_exact(form)), rtol=1e-3, atol=1e-3)
+        P = NonNegative().step(P, form)
+    assert_allclose(NonNegative().losses(P, form), NonNegative().losses(NonNegative().exact(form), form), rtol=1e-3, atol=1e-3)
 
 
 def test_a_multiplicative_step_from_nothing_stays_finite():
     form = Quadratic(np.zeros(3), np.zeros((3, 2)), np.ones(2) / 2, np.array([[1.0, -0.5], [-0.5, 1.0]]))
     P = np.array([[0.0, 0.0], [5e-324, 1.0], [1e-308, 5e-324]])
     for _ in range(10):
-        P = updates.nonnegative_step(P, form)
+        P = NonNegative().step(P, form)
         assert np.all(np.isfinite(P))
 
 
@@ -158,27 +157,27 @@ def test_a_subspace_of_at_least_c_dimensions_holds_the_pooled_centers():
 
 def test_an_empty_cluster_keeps_its_last_center():
     S, T, last = np.diag([2.0, 0.0]), np.array([[4.0, 6.0], [0.0, 0.0]]), np.array([[9.0, 9.0], [7.0, 8.0]])
-    assert_allclose(updates.centers_of(S, T, last), [[2.0, 3.0], [7.0, 8.0]])
+    assert_allclose(centers_of(S, T, last), [[2.0, 3.0], [7.0, 8.0]])
 
 
 def test_an_empty_cluster_keeps_its_shared_center_in_the_subspace():
-    settings = Settings(0.5, 3)
+    settings = model_of(0.5, 3)
     rng = np.random.default_rng(0)
     X = rng.normal(size=(20, 5))
-    rows = LocalRows([make_block(X, np.ones(20), np.zeros(5))], 3)
+    rows = Blocks([make_block(X, np.ones(20), np.zeros(5))])
     before = first_state(rows, settings, [np.arange(20) % 3]).centers
-    S, T = updates.sums(X, np.ones(20), np.eye(3)[np.arange(20) % 2], 3)  # cluster 2 has lost its rows
-    after = update_centers(settings, S[None], T[None], before, updates.subspace_of_reconstruction)
+    S, T = sums(X, np.ones(20), np.eye(3)[np.arange(20) % 2], 3)  # cluster 2 has lost its rows
+    after = settings.update_centers(S[None], T[None], before, leading_subspace)
     assert_allclose((after.M @ after.W.T)[2], before.Z[2], atol=1e-10)
     assert_allclose(after.Ms[0, 2], before.Ms[0, 2])
 
 
 def test_a_cluster_that_a_task_never_had_takes_the_shared_center():
-    settings = Settings(0.5, 2)
+    settings = model_of(0.5, 2, c=2)
     rng = np.random.default_rng(0)
     blocks = [make_block(rng.normal(size=(10, 4)), np.ones(10), np.zeros(4)) for _ in range(2)]
     Ps = [np.arange(10) % 2, np.zeros(10, dtype=int)]
-    centers = first_state(LocalRows(blocks, 2), settings, Ps).centers
+    centers = first_state(Blocks(blocks), settings, Ps).centers
     assert_allclose(centers.Ms[1, 1], centers.shared[1])
 
 
@@ -186,7 +185,7 @@ def test_the_inverse_root_of_a_stack_is_that_of_each():
     rng = np.random.default_rng(0)
     S = np.stack([A @ A.T for A in rng.normal(size=(4, 3, 3))])
     S[2, 1, :] = S[2, :, 1] = 0
-    H = updates.inverse_root(S)
+    H = inverse_root(S)
     for k in range(4):
         assert_allclose(H[k] @ H[k].T, np.linalg.pinv(S[k], rcond=1e-12, hermitian=True), rtol=1e-6, atol=1e-9)
 
@@ -196,6 +195,6 @@ def test_scaling_a_column_of_memberships_scales_its_center_back():
     X, P, scale = rng.normal(size=(30, 5)), rng.random((30, 3)), np.array([1e-60, 1.0, 1e40])
 
     def fitted(P):
-        return P @ updates.centers_of(*updates.sums(X, np.ones(30), P, 3), None)
+        return P @ centers_of(*sums(X, np.ones(30), P, 3), None)
 
     assert_allclose(fitted(P * scale), fitted(P), rtol=1e-8)

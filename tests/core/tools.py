@@ -1,0 +1,33 @@
+"""Short ways to make models and rows for tests of the core."""
+
+import numpy as np
+
+from mtcluster.core.blocks import Blocks, make_block, row_sums
+from mtcluster.core.couplings import COUPLINGS
+from mtcluster.core.memberships import MEMBERSHIPS
+from mtcluster.core.model import Model
+from mtcluster.core.pacing import Schedule
+from mtcluster.core.weightings import WEIGHTINGS
+
+
+def model_of(lam, l, coupling="reconstruction", membership="binary", c=3, **more):
+    return Model(c, lam, l, COUPLINGS[coupling], MEMBERSHIPS[membership], **more)
+
+
+def rows_of(Xs, model):
+    origins = [X.mean(axis=0) if model.free_origin else np.zeros(X.shape[1]) for X in Xs]
+    return Blocks([make_block(X, np.ones(len(X)), origin) for X, origin in zip(Xs, origins, strict=True)])
+
+
+def weighting_of(name="hard", rule="quantile", share=0.8):
+    return WEIGHTINGS[name].make(soft_rule=rule, full_weight_share=share)
+
+
+def schedule_of(fractions, weighting="hard", rule="quantile", warmup_iter=0, max_iter=50, tol=1e-4):
+    return Schedule(fractions, weighting_of(weighting, rule), warmup_iter, max_iter, tol)
+
+
+def sums(X, w, P, c):
+    """S and T of memberships (n, c) or labels (n,), S as a matrix."""
+    S, T = row_sums(X, P, w, MEMBERSHIPS["binary" if P.ndim == 1 else "nonnegative"], c)
+    return (np.diag(S) if S.ndim == 1 else S), T
