@@ -81,7 +81,9 @@ def _sharing(made: Decisions, weights: Any, tasks: list[Any]) -> list[str]:
     if made.within_weight_reason == "one task":
         return ["Sharing: none, because there is one task."]
     if made.within_weight_reason == "coupling":
-        return [f"Sharing: within_weight={weights[0]:g} for all tasks; coupling={made.coupling!r} allows one value only."]
+        return [
+            f"Sharing: within_weight={weights[0]:g} for all tasks; coupling={made.coupling!r} allows one value only."
+        ]
     if made.within_weight_reason == "set" or made.consensus is None:
         return [f"Sharing: within_weight={weights[0]:g}, as set."]
     told = [
@@ -93,7 +95,7 @@ def _sharing(made: Decisions, weights: Any, tasks: list[Any]) -> list[str]:
     if alone:
         lines.append(
             f"Left alone: {named('task', alone)}. What the other tasks share does not describe such a task, so it was "
-            "clustered on its own; its clusters have the numbers of the clusters that match best."
+            "clustered on its own; its clusters have the numbers of those that match best."
         )
     return [*lines, _thresholds(made.consensus)]
 

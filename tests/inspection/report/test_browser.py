@@ -5,7 +5,7 @@ import shutil
 import numpy as np
 import pytest
 
-from mtcluster.inspection._report import make_report
+from mtcluster.inspection import make_report
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")

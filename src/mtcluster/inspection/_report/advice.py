@@ -97,8 +97,8 @@ def _data(summary: dict[str, Any]) -> Advice:
     if share > MANY:
         yield (
             f"{percent(share)} of the examples have at least {FAR:g} times the typical loss of their task.",
-            "Look at the table of outliers: are they errors, in other units, or a group of their own? Correct or remove "
-            "what is wrong, and fit again.",
+            "Look at the table of outliers: are they errors, in other units, or a group of their own? Correct or "
+            "remove what is wrong, and fit again.",
         )
     if summary["n_features"] > 2 and leading["share"] > RULING:
         yield (

@@ -59,7 +59,9 @@ def standing_out(difference: Array, here: Array, names: list[str], most: int) ->
     if not np.isfinite(least) or least == 0:
         return []
     order = np.argsort(-difference, kind="stable")
-    shown = [i for i in order[:most] if difference[i] > least] + [i for i in order[::-1][:most] if -difference[i] > least]
+    shown = [i for i in order[:most] if difference[i] > least] + [
+        i for i in order[::-1][:most] if -difference[i] > least
+    ]
     here, rest = (np.where(np.abs(values) < ROUNDING * least, 0.0, values) for values in (here, here - difference))
     columns = (rounded(values[shown]) for values in (difference, here, rest))
     return [
@@ -123,7 +125,7 @@ def _size_sentences(found: dict[str, Any], names: list[str], c: int) -> list[str
     if 0 < len(alone) < m:
         lines.append(
             f"Left alone: {listed([quoted(names[k]) for k in alone])}. What the other tasks share does not describe "
-            "such a task, so it was clustered on its own; its clusters have the numbers of the clusters that match best."
+            "such a task, so it was clustered on its own; its clusters have the numbers of those that match best."
         )
     return lines
 
@@ -165,9 +167,7 @@ def features(model: Any, names: list[str]) -> dict[str, Any]:
 def _profiles(centers: Array, sizes: Array, names: list[str], most: int) -> list[list[dict[str, Any]]]:
     centers, sizes = centers.astype(np.float64), sizes.astype(np.float64)
     difference, _ = contrasts(centers, sizes)
-    return [
-        standing_out(difference[j], centers[j], names, most) if size > 0 else [] for j, size in enumerate(sizes)
-    ]
+    return [standing_out(difference[j], centers[j], names, most) if size > 0 else [] for j, size in enumerate(sizes)]
 
 
 def leading(Z: Array, sizes: Array, names: list[str]) -> dict[str, Any]:

@@ -115,8 +115,7 @@ def relatedness(model: Any, names: list[str]) -> dict[str, Any]:
         alike = sum(value >= ALIKE for value, _, _ in pairs)
         told = "All pairs of tasks are" if alike == len(pairs) else f"{alike} of {len(pairs)} pairs of tasks are"
         (high, most), (low, least) = (
-            (related(value), listed([quoted(names[i]), quoted(names[j])]))
-            for value, i, j in (max(pairs), min(pairs))
+            (related(value), listed([quoted(names[i]), quoted(names[j])])) for value, i, j in (max(pairs), min(pairs))
         )
         line = (
             f"{told} alike (relatedness of {ALIKE:g} or more, of at most 1). It is highest for {most} ({high}) and "
