@@ -8,8 +8,7 @@ import numpy as np
 from sklearn.base import clone
 
 from ..core.arrays import Array, host
-from ..estimators import SPMTC
-from ..estimators._base import MultiTaskClusterer
+from ..estimators import ASI, LSSMTC, SPMTC
 from ..inspection import easiness, outlier_scores
 from ..inspection._words import listed
 
@@ -74,7 +73,7 @@ def fit_anndata(
     X = _matrix(adata, layer, use_rep)
     if estimator is not None and parameters:
         raise ValueError(f"{', '.join(parameters)}: set the parameters of the estimator itself.")
-    if estimator is not None and not isinstance(estimator, MultiTaskClusterer):
+    if estimator is not None and not isinstance(estimator, SPMTC | LSSMTC | ASI):
         raise TypeError(f"estimator should be an SPMTC, LSSMTC or ASI, such as LSSMTC(8); got {estimator!r}.")
     model = SPMTC(n_clusters, **parameters) if estimator is None else clone(estimator)
     model.fit(X, tasks=tasks)
