@@ -234,7 +234,9 @@ def test_strange_types_are_refused_by_name(blobs, files, tmp_path):
 
     path = tmp_path / "strange.skops"
     skops.io.dump({"model": Stranger(4), "call": os.path.join}, path)
-    with pytest.raises(ValueError, match=r"strange.skops contains types that are not trusted.*posixpath.join.*Stranger"):
+    with pytest.raises(
+        ValueError, match=r"strange.skops contains types that are not trusted.*posixpath.join.*Stranger"
+    ):
         files.load(path)
     skops.io.dump(LogisticRegression(), path)  # skops trusts scikit-learn's estimators
     assert isinstance(files.load(path), LogisticRegression)
