@@ -177,16 +177,22 @@ def test_the_fit_says_its_stages_and_iterations(model):
 def test_relatedness_is_told_of_the_most_and_least_alike(model):
     R = np.array([[1, 0.9, 0.2], [0.9, 1, 0.4], [0.2, 0.4, 1]])
     told = said(model, task_relatedness_=R)
-    assert "Relatedness of tasks: highest for 'a' and 'b' (0.90 of 1), lowest for 'a' and 'c' (0.20)." in told
+    assert (
+        "Relatedness: 1 of 3 pairs of tasks are alike (relatedness of 0.5 or more, of at most 1). It is highest for "
+        "'a' and 'b' (0.90) and lowest for 'a' and 'c' (0.20)." in told
+    )
+    assert "Relatedness: All pairs of tasks are alike" in said(model, task_relatedness_=np.ones((3, 3)))
 
 
-@pytest.mark.parametrize(("value", "words"), [(0.6, "0.60 of 1 (alike)"), (0.498, "0.498 of 1 (not alike)")])
+@pytest.mark.parametrize(
+    ("value", "words"), [(0.6, "alike: relatedness 0.60"), (0.498, "not alike: relatedness 0.498")]
+)
 def test_two_tasks_are_alike_or_not(model, value, words):
     two = {"tasks_": model.tasks_[:2], "task_centers_": model.task_centers_[:2], "within_weight_": np.full(2, 0.5)}
     R, support = np.array([[1, value], [value, 1]]), model.cluster_support_[:, :2]
     by_user = replace(DECISIONS, within_weight_reason="set")
     told = said(model, by_user, **two, task_relatedness_=R, cluster_support_=support)
-    assert f"Relatedness of the two tasks: {words}." in told
+    assert f"Relatedness: The two tasks are {words} of 1." in told
 
 
 def test_clusters_with_little_support_are_listed_for_tasks_that_share(model):
@@ -207,7 +213,7 @@ def test_real_fits_are_explained_and_left_as_they_are(blobs, estimator):
     m = len(fitted.tasks_)  # ASI pools all rows into one task
     assert lines[0] == f"{type(estimator).__name__}: 4 clusters in {m} task{'s' * (m > 1)}, 120 rows."
     assert [line.split(":")[0] for line in lines].count("Start") == 1
-    assert any(line.startswith("Relatedness of tasks: highest for") for line in lines) == (m > 1)
+    assert any(line.startswith("Relatedness: ") for line in lines) == (m > 1)
     assert set(vars(fitted)) == before
 
 

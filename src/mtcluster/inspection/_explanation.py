@@ -56,7 +56,10 @@ def describe(model: Any) -> list[str]:
     if made.within_weight_reason != "none":
         lines += [*_sharing(made, model.within_weight_, model.tasks_.tolist()), _offset(made, model)]
     lines += [_membership(made), _iterations(made, model.fractions_, model.n_iter_)]
-    return [*lines, _relatedness(model), *_missing(model)] if m > 1 else lines
+    if m == 1:
+        return lines
+    alike = relatedness_sentence(model.task_relatedness_, [repr(task) for task in model.tasks_.tolist()])
+    return [*lines, f"Relatedness: {alike}", *_missing(model)]
 
 
 def _start(made: Decisions, n: int, m: int) -> str:
@@ -145,13 +148,18 @@ def _iterations(made: Decisions, fractions: Any, n_iter: int) -> str:
     return line
 
 
-def _relatedness(model: Any) -> str:
-    R, names = model.task_relatedness_, [repr(task) for task in model.tasks_.tolist()]
-    pairs = [(R[i, j], names[j], names[i]) for i in range(len(R)) for j in range(i)]
-    (high, a, b), (low, c, d) = max(pairs), min(pairs)
+def relatedness_sentence(R: Any, names: list[str]) -> str:
+    """How many pairs of tasks are alike, and which are most and least alike."""
+    pairs = [(float(R[i, j]), names[i], names[j]) for j in range(len(R)) for i in range(j)]
     if len(pairs) == 1:
-        return f"Relatedness of the two tasks: {related(high)} of 1 ({'alike' if high >= ALIKE else 'not alike'})."
-    return f"Relatedness of tasks: highest for {a} and {b} ({high:.2f} of 1), lowest for {c} and {d} ({low:.2f})."
+        value = pairs[0][0]
+        return f"The two tasks are {'alike' if value >= ALIKE else 'not alike'}: relatedness {related(value)} of 1."
+    alike, (high, a, b), (low, c, d) = sum(value >= ALIKE for value, _, _ in pairs), max(pairs), min(pairs)
+    return (
+        f"{'All' if alike == len(pairs) else f'{alike} of {len(pairs)}'} pairs of tasks are alike (relatedness of "
+        f"{ALIKE:g} or more, of at most 1). It is highest for {a} and {b} ({related(high)}) and lowest for {c} and {d} "
+        f"({related(low)})."
+    )
 
 
 def _missing(model: Any) -> list[str]:

@@ -37,8 +37,8 @@ def to_kmeans(model: Any, task: Hashable | None = None) -> KMeans:
     model : SPMTC, LSSMTC or ASI
         Fitted model.
     task : label of a task, optional
-        Task whose rows are to be labelled. None: the shared centres decide, as in `predict` without `tasks`; after a fit
-        of one task, that task.
+        Task whose rows are to be labelled. None: the shared centres decide, as in `predict` without `tasks`; after a
+        fit of one task, that task.
 
     Returns
     -------

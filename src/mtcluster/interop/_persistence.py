@@ -1,13 +1,12 @@
 """Model files that are safe to open: skops files whose types are all on a list.
 
-A pickle may run any code when it is loaded. These files contain arrays and names of types, and a type that is not on the
-list is refused, so a model may come from anyone.
+A pickle may run any code when it is loaded. These files contain arrays and names of types, and a type that is not
+on the list is refused, so a model may come from anyone.
 """
 
 from __future__ import annotations
 
 import os
-import tempfile
 import zipfile
 from copy import copy
 from dataclasses import fields, is_dataclass, replace
@@ -19,6 +18,7 @@ from sklearn.base import BaseEstimator
 
 from ..core.arrays import host
 from ..engines import is_dask
+from ..inspection._files import replacing
 
 # Types of labels of tasks, and of scikit-learn's imputers; skops itself trusts NumPy, SciPy and scikit-learn otherwise.
 FOREIGN = ("datetime.date", "datetime.datetime", "datetime.timedelta", "datetime.timezone", "numpy.dtype")
@@ -87,7 +87,8 @@ def dump(obj: Any, path: str | os.PathLike[str]) -> None:
             f"{type(obj).__name__} contains types that are not trusted and could not be loaded again: "
             f"{', '.join(strange)}. joblib.dump writes any type, for use where the file is trusted."
         )
-    _write(data, Path(path))
+    with replacing(path) as temporary:
+        temporary.write_bytes(data)
 
 
 def load(path: str | os.PathLike[str]) -> Any:
@@ -118,8 +119,8 @@ def load(path: str | os.PathLike[str]) -> Any:
         raise ValueError(f"{path} is damaged, or was not written by mtcluster.interop.dump.") from error
     if strange and all(name.startswith("mtcluster.") for name in strange):
         raise ValueError(
-            f"{path} was written by mtcluster 0.1, whose models this version cannot read: fit the model again with this "
-            f"version (unknown: {', '.join(strange)})."
+            f"{path} was written by mtcluster 0.1, whose models this version cannot read: fit the model again with "
+            f"this version (unknown: {', '.join(strange)})."
         )
     if strange:
         raise ValueError(f"{path} contains types that are not trusted, so it was not loaded: {', '.join(strange)}.")
@@ -184,13 +185,3 @@ def _requests(estimator: BaseEstimator) -> dict[str, dict[str, Any]]:
     """The metadata requests of an estimator, by method."""
     methods = vars(estimator.get_metadata_routing()).items()
     return {method: dict(asked.requests) for method, asked in methods if hasattr(asked, "requests")}
-
-
-def _write(data: bytes, path: Path) -> None:
-    """Write a temporary file beside the file, then replace it."""
-    if not path.absolute().parent.is_dir():
-        raise FileNotFoundError(f"path={str(path)!r}: there is no folder {str(path.parent)!r}.")
-    with tempfile.TemporaryDirectory(prefix=".mtcluster-", dir=path.absolute().parent) as folder:
-        beside = Path(folder) / "model"
-        beside.write_bytes(data)
-        os.replace(beside, path)

@@ -79,8 +79,3 @@ def add_legend(ax: Any, entries: list[Any], inside: bool = False) -> None:
 def mark(marker: str, color: Any, label: str) -> Any:
     """A marker as an entry of a legend."""
     return matplotlib("lines").Line2D([], [], linestyle="none", marker=marker, color=color, label=label, markersize=6)
-
-
-def patch(color: Any, label: str) -> Any:
-    """A coloured patch as an entry of a legend."""
-    return matplotlib("patches").Patch(color=color, label=label)

@@ -7,8 +7,8 @@ from functools import cached_property
 from html import escape
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
+from .._files import replacing
 from .examples import Cells
 from .page import render
 from .summary import summarize
@@ -57,16 +57,9 @@ class Report:
         path : Path
             Absolute path of the file.
         """
-        to = Path(path).expanduser().absolute()
-        if not to.parent.is_dir():
-            raise FileNotFoundError(f"path={str(path)!r}: there is no folder {str(to.parent)!r}.")
-        beside = to.with_name(f".{uuid4().hex}.part")  # a suffix could make the name of the file too long
-        try:
-            beside.write_text(self.html, encoding="utf-8", newline="\n")
-            os.replace(beside, to)
-        finally:
-            beside.unlink(missing_ok=True)
-        return to
+        with replacing(path) as temporary:
+            temporary.write_text(self.html, encoding="utf-8", newline="\n")
+        return Path(path).expanduser().absolute()
 
     def __repr__(self) -> str:
         return f"<Report: {self.summary['title']}; .save('report.html') writes it>"

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import NotFittedError
 
-from .._explanation import describe
-from .._fitted import ALIKE, PER_ROW, PER_TASK, on_host, sharing
+from .._explanation import describe, relatedness_sentence
+from .._fitted import PER_ROW, PER_TASK, on_host, sharing
 from .._outliers import easiness, outlier_scores
-from .._words import count, listed, plain, quoted, related, rounded, text
+from .._words import count, plain, quoted, rounded, text
 from . import clusters, course, examples
 from .advice import FAR, advise
 
@@ -34,6 +34,9 @@ def summarize(
     _check_length("ids", ids, n, "row")
     _check_length("feature_names", feature_names, d, "feature")
     called = [f"feature {i}" for i in range(d)] if feature_names is None else [text(name) for name in feature_names]
+    alike = "There is one task, so there is nothing to compare."
+    if m > 1:
+        alike = relatedness_sentence(model.task_relatedness_, [quoted(name) for name in names])
     sizes, features = clusters.sizes(model, names), clusters.features(model, called)
     found = {
         "title": text(title, 200) if title else f"{count(c, 'cluster')} in {count(m, 'data set')}",
@@ -49,7 +52,7 @@ def summarize(
         "overview": _overview(model, data or {}),
         "sizes": sizes,
         "features": features,
-        "relatedness": relatedness(model, names),
+        "relatedness": {"matrix": rounded(model.task_relatedness_, 6), "sentences": [alike]},
         "course": course.course(model),
         "certainty": course.certainty(model, stability, names),
         "decisions": [] if model.decisions_ is None else describe(model),
@@ -100,25 +103,3 @@ def _overview(model: Any, data: dict[str, Any]) -> dict[str, Any]:
             for file in data.get("files", [])
         ],
     }
-
-
-def relatedness(model: Any, names: list[str]) -> dict[str, Any]:
-    """The matrix of relatedness, and a sentence about it."""
-    R = model.task_relatedness_
-    pairs = [(float(R[i, j]), i, j) for i in range(len(R)) for j in range(i + 1, len(R))]
-    if not pairs:
-        line = "There is one task, so there is nothing to compare."
-    elif len(pairs) == 1:
-        value = pairs[0][0]
-        line = f"The two tasks are {'alike' if value >= ALIKE else 'not alike'}: {related(value)} of 1."
-    else:
-        alike = sum(value >= ALIKE for value, _, _ in pairs)
-        told = "All pairs of tasks are" if alike == len(pairs) else f"{alike} of {len(pairs)} pairs of tasks are"
-        (high, most), (low, least) = (
-            (related(value), listed([quoted(names[i]), quoted(names[j])])) for value, i, j in (max(pairs), min(pairs))
-        )
-        line = (
-            f"{told} alike (relatedness of {ALIKE:g} or more, of at most 1). It is highest for {most} ({high}) and "
-            f"lowest for {least} ({low})."
-        )
-    return {"matrix": rounded(R, 6), "sentences": [line]}

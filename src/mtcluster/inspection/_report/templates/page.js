@@ -153,7 +153,6 @@
       pen.globalAlpha = 1;
       numbers();
       choose(null);
-      legend();
       canvas.dataset.shown = shown.length;
       byId("shown").textContent = shown.length === n ? "" : `${shown.length} of ${n} points pass the filters.`;
     }
@@ -197,18 +196,6 @@
         pen.fillText(...where);
       }
       pen.restore();
-    }
-
-    function legend() {
-      for (const kind of ["cluster", "task"]) {
-        for (const box of all(`input[data-${kind}]`)) {
-          const dot = box.nextElementSibling, index = Number(box.dataset[kind]);
-          dot.style.background = colour === kind ? palette[index % palette.length] : "";
-          dot.className = colour === kind ? `dot shape${Math.floor(index / 8) % 4}` : "dot";
-        }
-      }
-      byId("scale").hidden = colour !== "easiness";
-      byId("scale").querySelector(".ramp").style.background = `linear-gradient(to right, ${ramp[0]}, ${ramp[50]}, ${ramp[100]})`;
     }
 
     // The details of a point, in parts that are inserted as text.
@@ -286,7 +273,7 @@
     const when = (id, kind, action) => byId(id).addEventListener(kind, (event) => action(event.target));
     when("across", "change", ({ value }) => { across = Number(value); look(); });
     when("up", "change", ({ value }) => { up = Number(value); look(); });
-    when("colour", "change", ({ value }) => { colour = value; draw(); });
+    when("colour", "change", ({ value }) => { colour = byId("controlled").dataset.colour = value; draw(); });
     when("apart", "change", ({ checked }) => { apart = checked; draw(); });
     when("closer", "click", () => zoom(0.7));
     when("wider", "click", () => zoom(1 / 0.7));
