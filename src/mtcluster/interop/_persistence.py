@@ -152,7 +152,10 @@ def _here(value: Any) -> Any:
         found = copy(value)
         found.__dict__.update({name: _here(item) for name, item in vars(value).items()})
         if found.__dict__.pop(ROUTING, None) is not None:
-            found.__dict__[REQUESTS] = _requests(value)
+            methods = vars(value.get_metadata_routing()).items()
+            found.__dict__[REQUESTS] = {
+                name: dict(asked.requests) for name, asked in methods if hasattr(asked, "requests")
+            }
         return found
     if is_dataclass(value) and not isinstance(value, type):
         return replace(value, **{field.name: _here(getattr(value, field.name)) for field in fields(value)})
@@ -179,9 +182,3 @@ def _routed(value: Any) -> Any:
         for item in parts.values() if isinstance(parts, dict) else parts:
             _routed(item)
     return value
-
-
-def _requests(estimator: BaseEstimator) -> dict[str, dict[str, Any]]:
-    """The metadata requests of an estimator, by method."""
-    methods = vars(estimator.get_metadata_routing()).items()
-    return {method: dict(asked.requests) for method, asked in methods if hasattr(asked, "requests")}

@@ -79,7 +79,7 @@ def plot_tasks(
     hidden, easy = ~np.isin(codes, shown), color == "easiness"
     entries = _entries(color, task_names(model, alone=True), shown, clusters[~hidden], bool(hidden.any()))
     ax = new_axes(ax, (6.4 + 1.6 * legend_columns(entries), 4.8))
-    style = {"s": float(np.clip(18_000 / len(points), 8, 30)), "linewidths": 0, "rasterized": True}
+    style: dict[str, Any] = {"s": float(np.clip(18_000 / len(points), 8, 30)), "linewidths": 0, "rasterized": True}
     ax.scatter(*points[hidden].T, color=LIGHT, zorder=1, **style)
     if easy:
         values = easiness(host(model.losses_), host(model.task_indices_))[rows]

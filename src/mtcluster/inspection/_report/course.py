@@ -95,14 +95,9 @@ def _over_restarts(stability: dict[str, Any], names: list[str]) -> dict[str, Any
     if agreement is None or not 0 <= agreement <= 1:
         raise ValueError(f"stability['agreement'] should be a number from 0 to 1; got {stability['agreement']!r}.")
     clear, fair = overlap_of(CLEAR), overlap_of(FAIR)
-    clusters = [
-        {"cluster": j, "value": value, "word": grade(value, clear, fair)}
-        for j, value in enumerate(plain(list(stability.get("clusters") or [])))
-    ]
-    tasks = [
-        {"task": k, "value": value, "word": grade(value)}
-        for k, value in enumerate(plain(list(stability.get("tasks") or []))[: len(names)])
-    ]
+    values = {key: plain(list(stability.get(key) or [])) for key in ("clusters", "tasks")}
+    clusters = [{"cluster": j, "value": v, "word": grade(v, clear, fair)} for j, v in enumerate(values["clusters"])]
+    tasks = [{"task": k, "value": v, "word": grade(v)} for k, v in enumerate(values["tasks"][: len(names)])]
     times, rows = stability.get("n_restarts"), stability.get("n_rows")
     again = f"{count(times, 'time')} more from other starts" if times else "again"
     on = f", and {count(rows, 'example')} were compared" if rows else ""

@@ -31,19 +31,15 @@
 
   // For printing, everything is opened.
   let closed = [];
-  const openAll = () => {
-    closed = [...closed, ...all("details:not([open])")];
-    closed.forEach((details) => { details.open = true; });
+  const unfold = (open) => {
+    if (open) closed.push(...all("details:not([open])"));
+    closed.forEach((details) => { details.open = open; });
+    if (!open) closed = [];
     map.draw();
   };
-  const closeAgain = () => {
-    closed.forEach((details) => { details.open = false; });
-    closed = [];
-    map.draw();
-  };
-  matchMedia("print").addEventListener("change", (event) => (event.matches ? openAll() : closeAgain()));
-  addEventListener("beforeprint", openAll);
-  addEventListener("afterprint", closeAgain);
+  matchMedia("print").addEventListener("change", (event) => unfold(event.matches));
+  addEventListener("beforeprint", () => unfold(true));
+  addEventListener("afterprint", () => unfold(false));
 
   // Tables are sorted by the column whose head is pressed.
   for (const head of all("table.sortable thead th")) {
