@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -15,7 +14,7 @@ from sklearn.manifold import spectral_embedding
 from sklearn.metrics.pairwise import cosine_similarity
 from sklearn.mixture import GaussianMixture
 
-from .. import ASI, LSSMTC, SPMTC, PerTask, Pooled
+from .. import ASI, LSSMTC, SPMTC, Consensus, PerTask, Pooled
 from . import views
 from .runs import Spec
 
@@ -27,19 +26,19 @@ METHODS = ("KM", "SC", "ASI", "All KM", "All SC", "All ASI", *SHARED)
 # others.
 PAPER_TOL = {"LSSMTC": 1e-4, "SPMTC-h": 1e-5, "SPMTC-s": 1e-5}
 
-# What the defaults of SPMTC decide, each taken away: changed parameters, changed vote.
-ABLATIONS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
-    "no vote": ({"within_weight": 0.5}, {}),
-    "no smoothing": ({}, {"smoothings": ((5, 0),) * 5}),
-    "one λ1": ({}, {"shares": (0.5,)}),
-    "no task left alone": ({}, {"chance": -1.0, "kinship": -1.0}),
-    "all rows count alike": ({}, {"prominence": False}),
-    "clusters not matched": ({}, {"renumber": False}),
-    "no task offset": ({"task_offset": "none"}, {}),
-    "always a task offset": ({"task_offset": "mean"}, {}),
-    "offset and scale": ({"task_offset": "scale"}, {}),
-    "long inner loops": ({"max_iter": 50}, {}),
-    "non-negative": ({"membership": "nonnegative"}, {}),
+# What the defaults of SPMTC decide, each taken away.
+ABLATIONS: dict[str, dict[str, Any]] = {
+    "no consensus": {"within_weight": 0.5},
+    "no smoothing": {"init": Consensus(smoothings=((5, 0),) * 5)},
+    "one λ1": {"init": Consensus(within_weights=(0.5,))},
+    "no task left alone": {"init": Consensus(min_agreement=-1.0, min_relatedness=-1.0)},
+    "all rows count alike": {"init": Consensus(downweight=False)},
+    "clusters not matched": {"init": Consensus(match_tasks=False)},
+    "no task offset": {"task_offset": "none"},
+    "always a task offset": {"task_offset": "mean"},
+    "offset and scale": {"task_offset": "scale"},
+    "long inner loops": {"max_iter": 50},
+    "non-negative": {"membership": "nonnegative"},
 }
 
 
@@ -65,9 +64,7 @@ def _model(spec: Spec, c: int) -> Any:
     if spec.method in ("NMF", "All NMF"):
         return reach(LargestComponent(c, random_state=seed))
     if spec.method in ABLATIONS:
-        changed, vote = ABLATIONS[spec.method]
-        ablated = type("SPMTC", (SPMTC,), {"_vote": replace(SPMTC._vote, **vote)})
-        return ablated(c, random_state=seed, **changed)
+        return SPMTC(c, random_state=seed, **ABLATIONS[spec.method])
     options: dict[str, Any] = {"random_state": seed, "coupling": spec.coupling}
     if spec.protocol == "paper":
         options |= {"membership": "nonnegative", "init": "random", "tol": PAPER_TOL.get(spec.method, 1e-4)}

@@ -1,1 +1,6 @@
 """Many quick fits vote on the cluster of each row: a start for the fit, and evidence for what it decides."""
+
+from .consensus import Consensus, ConsensusResult
+from .decisions import ConsensusEvidence, Decisions
+
+__all__ = ["Consensus", "ConsensusEvidence", "ConsensusResult", "Decisions"]

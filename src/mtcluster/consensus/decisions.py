@@ -84,7 +84,6 @@ class Decisions:
     """
 
     start: str
-    n_starts: int
     coupling: str
     membership: str
     membership_reason: str
@@ -92,8 +91,9 @@ class Decisions:
     task_offset: str
     task_offset_reason: str
     offset_gain: float | None
-    weighting: str
-    full_weight_share: float
-    max_iter: int
-    warmup_iter: int
+    n_starts: int = 1
+    weighting: str = "none"
+    full_weight_share: float = 1.0
+    max_iter: int = 0
+    warmup_iter: int = 0
     consensus: ConsensusEvidence | None = None

@@ -1,9 +1,10 @@
-"""Rows of any array library: dense, sparse or picked from a matrix, piece by piece, and what one look at them tells."""
+"""Arrays of any library: dense rows, sparse rows, rows picked from a matrix; pieces of them, and their summary."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -16,8 +17,8 @@ Each = Callable[[Callable[[Any], Any], Sequence[Any]], Iterable[Any]]  # `map`, 
 PIECE = 2**18  # numbers of X and of what belongs to its rows that are worked on at a time: they stay in the cache
 LARGEST_PIECE = 2**21  # many threads need larger ones: between its calls of NumPy a piece keeps all others waiting
 MOST_ROWS, LEAST_ROWS = 2**13, 2**6  # of a piece: in longer sums single precision would drift
+DEVICE_ROWS = 2**10  # rows that an accelerator adds up in one sum of a batch: what an H200 is fastest with
 DEVICE_PIECE = 2**28  # an accelerator has no such cache, and starting a piece costs it more
-_MADE: dict[tuple[Any, str, str, str], Array] = {}  # see `zero` and `numbers`
 
 
 @dataclass(frozen=True)
@@ -86,51 +87,61 @@ def squared_norms(X: Matrix, origin: Array, xp: Any = np) -> Array:
         return xp.sum(moved * moved, axis=1)
 
 
+def entry_counts(X: Matrix, xp: Any = np) -> Array:
+    """(d,) entries of a sparse X in each column."""
+    return host(xp.bincount(X.indices, minlength=X.shape[1]))
+
+
 @dataclass(frozen=True)
 class Summary:
-    """What one look at the rows of each task tells: how many, where, and how long they are."""
+    """What one pass over the rows of each task tells: how many there are, where they lie and how long they are."""
 
+    rows: Array  # (m,) number of rows
+    counting: Array  # (m,) number of rows with u > 0
     sizes: Array  # (m,) Σ u
     sums: Array  # (m, d) Σ u x
-    counting: Array  # (m,) rows with u > 0
+    entries: Array  # (m, d) rows with an entry in each column, or (m, 1) where rows are dense
     energy: float  # Σ u ‖x‖² over all tasks
     filled: float  # Σ u over the rows that are not all zero
-    shortest: float  # least and largest ‖x‖² > 0 of rows that count
+    shortest: float  # smallest and largest ‖x‖² > 0 of the rows with u > 0
     longest: float
 
     @property
     def means(self) -> Array:
-        """(m, d) the mean of each task."""
+        """(m, d) mean of each task."""
         return self.sums / np.where(self.sizes > 0, self.sizes, 1)[:, None]
 
+    @property
+    def centers(self) -> Array:
+        """(m, d) means, but 0 in columns where a sparse X has zeros: from there distances keep their digits."""
+        return np.where(self.entries == self.rows[:, None], self.means, 0)
+
     def __add__(self, other: Summary) -> Summary:
-        return Summary(
-            self.sizes + other.sizes,
-            self.sums + other.sums,
-            self.counting + other.counting,
-            self.energy + other.energy,
-            self.filled + other.filled,
-            min(self.shortest, other.shortest),
-            max(self.longest, other.longest),
-        )
+        pairs = [(getattr(self, name), getattr(other, name)) for name in self.__dataclass_fields__]
+        *sums, shortest, longest = pairs
+        return Summary(*(a + b for a, b in sums), min(shortest), max(longest))
 
 
 def summarize(Xs: Sequence[Matrix], us: Sequence[Array], xp: Any = np) -> Summary:
-    """Rows of tasks, each seen once."""
+    """The summary of the rows of each task, each read once."""
     m, d = len(Xs), int(Xs[0].shape[1])
     sums, energy, filled, shortest, longest = np.zeros((m, d)), 0.0, 0.0, np.inf, 0.0
+    rows = np.array([X.shape[0] for X in Xs])
+    entries = np.zeros((m, d), dtype=int) if is_sparse(Xs[0]) else rows[:, None]
     for k, (X, u) in enumerate(zip(Xs, us, strict=True)):
         for part in pieces(X) if X.shape[0] else []:
-            rows, w = rows_at(X, part), u[part]
-            sums[k] += host(rows.T @ w)
-            squares, w = host(squared_norms(rows, np.zeros(d), xp)).astype(np.float64), host(w).astype(np.float64)
+            some, w = rows_at(X, part), u[part]
+            sums[k] += host(some.T @ w)
+            if is_sparse(some):
+                entries[k] += entry_counts(some, xp)
+            squares, w = host(squared_norms(some, np.zeros(d), xp)).astype(np.float64), host(w).astype(np.float64)
             energy += float(w @ squares)
             filled += float(w[squares > 0].sum())
             squares = squares[(w > 0) & (squares > 0)]
             shortest, longest = squares.min(initial=shortest), squares.max(initial=longest)
     sizes = np.array([float(xp.sum(u, dtype=xp.float64)) for u in us])
     counting = np.array([int(np.count_nonzero(host(u) > 0)) for u in us])
-    return Summary(sizes, sums, counting, energy, filled, float(shortest), float(longest))
+    return Summary(rows, counting, sizes, sums, entries, energy, filled, float(shortest), float(longest))
 
 
 def host(values: Any) -> Array:
@@ -152,17 +163,31 @@ def like(values: Array, array: Array, xp: Any) -> Array:
     return xp.asarray(values.astype(name), dtype=array.dtype, device=array.device)
 
 
+@lru_cache(maxsize=32)
 def zero(dtype: Any, device: Any, xp: Any) -> Array:
-    """A 0 to compare or choose with, made once for each place: an accelerator is slow to make small arrays."""
-    key = ("zero", str(dtype), str(device), xp.__name__)
-    if key not in _MADE:
-        _MADE[key] = xp.zeros((1,), dtype=dtype, device=device)
-    return _MADE[key]
+    """A 0 to compare with; kept, because accelerators are slow at making small arrays."""
+    return xp.zeros((1,), dtype=dtype, device=device)
 
 
-def numbers(n: int, device: Any, xp: Any) -> Array:
-    """0, …, n − 1, made once for each place."""
-    key = (n, "", str(device), xp.__name__)
-    if key not in _MADE:
-        _MADE[key] = xp.arange(n, device=device)
-    return _MADE[key]
+@lru_cache(maxsize=32)
+def arange(n: int, device: Any, xp: Any) -> Array:
+    """0, …, n − 1; kept, because accelerators are slow at making small arrays."""
+    return xp.arange(n, device=device)
+
+
+@lru_cache(maxsize=256)
+def batch_of(n: int) -> int:
+    """Rows of each sum of a batch, such that few rows or none are left over."""
+    return min(range(DEVICE_ROWS, DEVICE_ROWS // 2, -1), key=lambda size: n % size)
+
+
+def not_finite(X: Matrix, xp: Any = np) -> Array:
+    """Which rows hold NaN or infinity."""
+    values = X.data if is_sparse(X) else X
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(float(xp.sum(values))) or bool(xp.all(xp.isfinite(values))):
+            return np.zeros(0, dtype=np.intp)
+        if is_sparse(X):
+            marked = type(X)((~xp.isfinite(values) * 1.0, X.indices, X.indptr), shape=X.shape)
+            return np.flatnonzero(host(marked.sum(axis=1)).ravel())
+        return np.flatnonzero(~host(xp.all(xp.isfinite(values), axis=1)))

@@ -1,46 +1,67 @@
-"""Rows in one place, a block a task, and the calls through which the solver sees them.
+"""Blocks of rows: what is done with the rows of one place, and the calls through which the solver reaches all places.
 
-Each call reads every piece of the rows at most once, while it is in the cache, and returns sums: c × c and c × d.
+A job works on a `Place`, the rows of one process or chunk with one block per task, reads every piece of them at most
+once while it is in the cache, and returns values per row and sums of the size of the centres. Jobs do not know where
+the place is: a `RowSource` runs them, in this process (`Blocks`) or elsewhere (`engines`), and adds up their sums.
 """
 
 from __future__ import annotations
 
-import itertools
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from . import pacing, updates
 from .arrays import (
     LARGEST_PIECE,
     LEAST_ROWS,
+    MOST_ROWS,
     PIECE,
     Array,
     Each,
+    Matrix,
     Picked,
     Summary,
+    batch_of,
     host,
     is_sparse,
     pieces,
     rows_at,
+    squared_norms,
     summarize,
 )
-from .model import Block, Centers, Settings, Terms, make_block
-from .projection import Span, span_of
-from .readout import read_out
+from .memberships import Membership
+from .weightings import Weighting
+from .weightings.quantiles import masses
 
-WORTH_THREADS = 2**19  # numbers in X from which on handing out pieces costs less than it gains
-PerRow = Any  # what is of every row, one item a block or a chunk: only the rows themselves look into it
-UNLOCK = 0.2  # added to labels as a non-negative start: a multiplicative update never leaves 0
+if TYPE_CHECKING:
+    from .model import Terms
+
+WORTH_THREADS = 2**19  # numbers in X from which on threads gain more than they cost
+PerRow = Any  # a value for each row, kept where the rows live: only jobs look into it
+Job = Callable[..., tuple[Any, ...]]  # (place, *values per row) → (*values per row, sum or None)
+
+
+@dataclass(frozen=True)
+class Block:
+    """Rows of one task in one place, and what never changes about them."""
+
+    X: Matrix  # (n_k, d)
+    u: Array  # (n_k,) sample weights
+    sq: Array  # (n_k,) ‖x − origin‖²
+    origin: Array  # (d,), in NumPy's memory
+    xp: Any = np  # the library of the arrays, as the array API standard has it
+
+    def __len__(self) -> int:
+        return int(self.X.shape[0])
 
 
 @dataclass(frozen=True)
 class Totals:
-    """What the rows have to say about the next centres: sums over them."""
+    """Sums over rows: all that the next centres need."""
 
     S: Array  # (m, c, c) PᵀVP
     T: Array  # (m, c, d) PᵀVX
@@ -58,178 +79,125 @@ class Weight:
     selected: Array | None  # v > 0; None: all rows are
 
 
-class Rows(Protocol):
-    """All that the solver knows of the rows: they may live in this process (`LocalRows`) or in others.
+class RowSource(Protocol):
+    """All rows of all tasks, wherever they live: everything that the core knows about them."""
 
-    What is of every row goes in lists that only the rows themselves look into.
-    """
-
-    n_clusters: int
+    n_features: int
+    dtype: Any
     origins: Array  # (m, d) where the losses of each task are computed from
 
     @property
     def summary(self) -> Summary:
-        """What one look at the rows tells."""
+        """What one pass over the rows tells."""
 
-    @property
-    def blocks(self) -> list[Block]:
-        """The rows themselves, which the projection coupling needs in one place."""
+    def apply(self, job: Job, *values: PerRow, outputs: int = 0) -> tuple[Any, ...]:
+        """Run a job in every place: so many outputs per row, which stay there, and the sum of what the jobs add up."""
 
-    @property
-    def span(self) -> Span:
-        """The span of all rows, for the projection coupling."""
+    def take(self, positions: list[Array] | None) -> list[Block]:
+        """Rows of each task in NumPy's memory: those at some positions among the rows with u > 0; None: all rows."""
 
-    def begin(self, Ps: PerRow, settings: Settings) -> tuple[PerRow, PerRow]:
-        """Starting memberships as they are kept, and weights of 1."""
-
-    def totals(self, Ps: PerRow, vs: PerRow) -> Totals:
-        """The sums at given memberships and weights."""
-
-    def losses(self, Ps: PerRow, terms: Terms) -> PerRow:
-        """The losses at given memberships and centres."""
-
-    def advance(self, Ps: PerRow, vs: PerRow, terms: Terms, settings: Settings) -> tuple[PerRow, PerRow, Totals]:
-        """The membership step at given centres: memberships, losses and sums."""
-
-    def weights(self, Ls: PerRow, pace: pacing.Schedule, fraction: float) -> PerRow:
-        """The weights of a stage that selects a fraction of the rows of each task."""
-
-    def place(self, values: list[Array]) -> PerRow:
-        """What NumPy has for every row of each task, where the rows live."""
-
-    def take(self, positions: list[Array]) -> list[Block]:
-        """Rows of each task in NumPy's memory: those at the given places among the rows that count."""
-
-    def where(self, positions: list[Array]) -> list[Array]:
-        """The numbers of these rows in the order in which all rows came."""
-
-    def coordinates(self, positions: list[Array], V: Array) -> list[Array]:
-        """These rows times V, (…, l)."""
-
-    def extend(self, labels: list[Array], positions: list[Array], settings: Settings, centers: Centers) -> PerRow:
-        """Labels of all rows: those given for the rows that `take` took, the others by the nearest centre."""
-
-    def read_out(self, settings: Settings, centers: Centers) -> tuple[PerRow, PerRow]:
-        """Memberships and losses of all rows at the final centres."""
-
-    def sizes(self, Ps: PerRow) -> Array:
-        """Σ u p of each task and cluster, (m, c)."""
-
-    def sum(self, Ls: PerRow) -> Array:
-        """Σ u L of each task, (m,)."""
-
-    def energy(self) -> Array:
-        """Σ u ‖x − origin‖² of each task, (m,)."""
+    def scatter(
+        self, values: list[Array], positions: list[Array] | None = None, otherwise: PerRow | None = None
+    ) -> PerRow:
+        """Values for the rows of each task, where the rows live; those not at `positions` have `otherwise`'s."""
 
 
-class LocalRows:
-    """All rows, in this process."""
+class Place:
+    """The rows of one place, one block per task, and the threads that work on them."""
 
     def __init__(
         self,
-        blocks: list[Block],
-        n_clusters: int,
+        Xs: Sequence[Matrix],
+        us: Sequence[Array] | None = None,
+        origins: Array | None = None,
+        sqs: Sequence[Array] | None = None,
+        xp: Any = np,
         each: Each = map,
-        summary: Summary | None = None,
-        places: list[Any] | None = None,
     ) -> None:
-        self.blocks, self.n_clusters = blocks, n_clusters
-        self.places = places  # where the rows of each block stand in the user's order
+        self.Xs, self.us, self.origins, self.sqs, self.xp = list(Xs), us, origins, sqs, xp
         self.piece = min(PIECE * max(getattr(each, "n_threads", 1) // 2, 1), LARGEST_PIECE)
-        self.each = each if sum(b.X.shape[0] * b.X.shape[1] for b in blocks) >= WORTH_THREADS else map
-        self.origins = np.stack([b.origin for b in blocks])
-        self._summary = summary
-        self._stage: tuple[list[Array] | None, list[Weight]] = (None, [])
-
-    @property
-    def summary(self) -> Summary:
-        if self._summary is None:
-            self._summary = summarize([b.X for b in self.blocks], [b.u for b in self.blocks], self.blocks[0].xp)
-        return self._summary
+        self.each = each if sum(X.shape[0] * X.shape[1] for X in self.Xs) >= WORTH_THREADS else map
 
     @cached_property
-    def span(self) -> Span:
-        return span_of(self.blocks)
+    def blocks(self) -> list[Block]:
+        """The blocks, with squared distances to the origin."""
+        origins, us = np.asarray(self.origins), self.us or []
+        if self.sqs is None:
+            return [make_block(X, u, o, self.xp) for X, u, o in zip(self.Xs, us, origins, strict=True)]
+        return [Block(*given, self.xp) for given in zip(self.Xs, us, self.sqs, origins, strict=True)]
 
-    def begin(self, Ps: list[Array], settings: Settings) -> tuple[list[Array], list[Array]]:
-        kept = [begin(P, b.sq, settings, self.n_clusters, b.xp) for b, P in zip(self.blocks, Ps, strict=True)]
-        return kept, [b.xp.ones_like(b.sq) for b in self.blocks]
+    def over_pieces(
+        self, n_clusters: int, job: Callable[[tuple[int, slice]], Any]
+    ) -> Iterable[tuple[tuple[int, slice], Any]]:
+        """(task, piece) and the job's answer, for all pieces that are not empty, in order."""
+        jobs = [(k, p) for k, X in enumerate(self.Xs) if X.shape[0] for p in pieces(X, n_clusters, self.piece)]
+        return zip(jobs, self.each(job, jobs), strict=True)
 
-    def totals(self, Ps: list[Array], vs: list[Array]) -> Totals:
-        return totals(self.blocks, Ps, self._weights(vs), self.n_clusters, self.each, self.piece)
 
-    def losses(self, Ps: list[Array], terms: Terms) -> list[Array]:
-        return losses(self.blocks, Ps, terms, self.n_clusters, self.each, self.piece)
+class Blocks:
+    """All rows in this process, as blocks."""
 
-    def advance(
-        self, Ps: list[Array], vs: list[Array], terms: Terms, settings: Settings
-    ) -> tuple[list[Array], list[Array], Totals]:
-        return advance(self.blocks, Ps, self._weights(vs), terms, settings, self.n_clusters, self.each, self.piece)
+    def __init__(self, blocks: list[Block], each: Each = map, xp: Any = np) -> None:
+        Xs, us, sqs = ([getattr(b, name) for b in blocks] for name in ("X", "u", "sq"))
+        self.origins = np.stack([b.origin for b in blocks])
+        self.place = Place(Xs, us, self.origins, sqs, xp, each)
+        self.n_features = int(Xs[0].shape[1])
+        self.dtype = np.dtype(str(sqs[0].dtype).rpartition(".")[2])
 
-    def _weights(self, vs: list[Array]) -> list[Weight]:
-        """Made once a stage: all its iterations come with the same list."""
-        last, weights = self._stage
-        if last is not vs:
-            weights = weights_of(self.blocks, vs)
-            self._stage = (vs, weights)
-        return weights
+    @cached_property
+    def summary(self) -> Summary:
+        """What one pass over the rows tells."""
+        return summarize(self.place.Xs, self.place.us or [], self.place.xp)
 
-    def weights(self, Ls: list[Array], pace: pacing.Schedule, fraction: float) -> list[Array]:
-        near, us = [host(L) for L in Ls], [host(b.u) for b in self.blocks]
-        found = pace.thresholds(fraction, len(Ls), lambda *probe: pacing.masses(near, us, *probe), near[0].dtype)
-        return [pace.weights(L, own, b.xp) for b, L, own in zip(self.blocks, Ls, found, strict=True)]
+    def apply(self, job: Job, *values: PerRow, outputs: int = 0) -> tuple[Any, ...]:
+        """Run a job on all rows."""
+        return job(self.place, *values)
 
-    def place(self, values: list[Array]) -> list[Array]:
-        return [
-            v if b.xp is np else b.xp.asarray(v, device=b.sq.device) for b, v in zip(self.blocks, values, strict=True)
-        ]
+    def take(self, positions: list[Array] | None) -> list[Block]:
+        """Rows in NumPy's memory."""
+        if positions is None:
+            return self.place.blocks
+        return [take(b, at) for b, at in zip(self.place.blocks, positions, strict=True)]
 
-    def take(self, positions: list[Array]) -> list[Block]:
-        return [take(b, at) for b, at in zip(self.blocks, positions, strict=True)]
-
-    def where(self, positions: list[Array]) -> list[Array]:
-        starts = np.cumsum([0, *map(len, self.blocks)])
-        places = self.places or [slice(a, b) for a, b in itertools.pairwise(starts.tolist())]
-        everyone = np.arange(starts[-1])
-        return [everyone[at][counting(b)[own]] for b, at, own in zip(self.blocks, places, positions, strict=True)]
-
-    def coordinates(self, positions: list[Array], V: Array) -> list[Array]:
-        return [coordinates(b, at, V) for b, at in zip(self.blocks, positions, strict=True)]
-
-    def extend(self, labels: list[Array], positions: list[Array], settings: Settings, centers: Centers) -> list[Array]:
+    def scatter(
+        self, values: list[Array], positions: list[Array] | None = None, otherwise: PerRow | None = None
+    ) -> list[Array]:
+        """Values where the rows live."""
         found = []
-        for k, (b, own, at) in enumerate(zip(self.blocks, labels, positions, strict=True)):
-            if len(at) == len(b):
-                found.append(own)
-                continue
-            everyone = host(read_out(b.X, settings, centers, k, b.xp, self.each)[0]).copy()
-            everyone[counting(b)[at]] = own
-            found.append(everyone)
-        return self.place(found)
-
-    def read_out(self, settings: Settings, centers: Centers) -> tuple[list[Array], list[Array]]:
-        found = [read_out(b.X, settings, centers, k, b.xp, self.each) for k, b in enumerate(self.blocks)]
-        return [P for P, _ in found], [L for _, L in found]
-
-    def sizes(self, Ps: list[Array]) -> Array:
-        return np.stack([sizes(b.u, P, self.n_clusters, b.xp) for b, P in zip(self.blocks, Ps, strict=True)])
-
-    def sum(self, Ls: list[Array]) -> Array:
-        return np.array([float(b.xp.sum(b.u * L, dtype=b.xp.float64)) for b, L in zip(self.blocks, Ls, strict=True)])
-
-    def energy(self) -> Array:
-        return self.sum([b.sq for b in self.blocks])
+        for k, block in enumerate(self.place.blocks):
+            value = values[k]
+            if positions is not None and otherwise is not None and len(positions[k]) < len(block):
+                value = host(otherwise[k]).copy()
+                value[counting(block)[positions[k]]] = values[k]
+            found.append(value if block.xp is np else block.xp.asarray(value, device=block.sq.device))
+        return found
 
 
-def begin(P: Array, like: Array, settings: Settings, n_clusters: int, xp: Any = np) -> Array:
-    """Starting memberships as the solver keeps them: labels, or memberships that are not locked at 0."""
-    if settings.membership == "binary":
-        return P if P.ndim == 1 else xp.argmax(P, axis=1)
-    return P if P.ndim == 2 else updates.one_hot(P, n_clusters, like, xp) + UNLOCK
+def make_block(X: Matrix, u: Any, origin: Array, xp: Any = np) -> Block:
+    """A block with its squared distances to the origin, which must be 0 in columns where a sparse X has zeros."""
+    parts = pieces(X)
+    with np.errstate(over="ignore"):
+        found = [squared_norms(rows_at(X, part), origin, xp) for part in parts]
+        sq = found[0] if len(found) == 1 else xp.concat(found)
+        if not np.isfinite(100 * float(xp.sum(sq))):
+            largest = max(_largest(rows_at(X, part), xp) for part in parts)
+            raise ValueError(
+                f"X holds values whose squares overflow in {X.dtype}: the largest is {largest:.1e}. Rescale X."
+            )
+    return Block(X, u, sq, origin, xp)
+
+
+def _largest(X: Matrix, xp: Any) -> float:
+    return float(abs(X).max()) if is_sparse(X) else float(xp.max(xp.abs(X)))
+
+
+def counting(block: Block) -> Array:
+    """Which rows of a block have u > 0."""
+    return np.flatnonzero(host(block.u) > 0)
 
 
 def take(block: Block, at: Array) -> Block:
-    """Some rows of a block in NumPy's memory: those at the given places among the rows that count."""
+    """Rows of a block in NumPy's memory: those at some positions among the rows with u > 0."""
     if len(at) == len(block) and block.xp is np:
         return block
     rows = counting(block)[at]
@@ -239,100 +207,92 @@ def take(block: Block, at: Array) -> Block:
     return make_block(X, host(block.u)[rows], block.origin)
 
 
-def counting(block: Block) -> Array:
-    """Which rows of a block count."""
-    return np.flatnonzero(host(block.u) > 0)
-
-
 def coordinates(block: Block, at: Array, V: Array) -> Array:
-    """Rows of a block, at the given places among those that count, times V: few are copied at a time."""
+    """Rows of a block at some positions among those with u > 0, times V; few are copied at a time."""
     step = max(PIECE // block.X.shape[1], LEAST_ROWS)
     some = (take(block, at[i : i + step]) for i in range(0, len(at), step))
     found = [np.asarray(rows_at(part.X, slice(0, len(part))) @ V) for part in some]
     return np.concatenate([np.zeros((0, V.shape[1])), *found])
 
 
-def weights_of(blocks: list[Block], vs: list[Array]) -> list[Weight]:
-    """What the rows of each block count, for weights v."""
+# Jobs: each takes a place, values per row as lists with one array per task, and what all places share.
+
+
+def begin(place: Place, Ps: list[Array], *, membership: Membership, n_clusters: int) -> tuple[Any, ...]:
+    """Starting memberships in the form in which they are kept, and weights of 1."""
+    kept = [membership.start(P, b.sq, n_clusters, b.xp) for b, P in zip(place.blocks, Ps, strict=True)]
+    return kept, [b.xp.ones_like(b.sq) for b in place.blocks], None
+
+
+def stage_weights(place: Place, vs: list[Array]) -> tuple[Any, ...]:
+    """What the rows count at a stage, for weights v."""
     found = []
-    for block, v in zip(blocks, vs, strict=True):
+    for block, v in zip(place.blocks, vs, strict=True):
         selected = v > 0
         found.append(Weight(block.u * v, None if bool(block.xp.all(selected)) else selected))
-    return found
-
-
-def sizes(u: Array, P: Array, n_clusters: int, xp: Any = np) -> Array:
-    """Σ u p of each cluster."""
-    if P.ndim == 1:
-        return np.bincount(host(P), weights=host(u), minlength=n_clusters)
-    return host(xp.astype(u, xp.float64) @ xp.astype(P, xp.float64))
+    return found, None
 
 
 def totals(
-    blocks: list[Block], Ps: list[Array], weights: list[Weight], n_clusters: int, each: Each = map, piece: int = PIECE
-) -> Totals:
-    """The sums of the rows of a place at given memberships and weights."""
+    place: Place, Ps: list[Array], weights: list[Weight], *, membership: Membership, n_clusters: int
+) -> tuple[Totals]:
+    """The sums at given memberships and weights."""
+    blocks = place.blocks
 
     def job(at: tuple[int, slice]) -> tuple[Array, ...]:
         k, part = at
-        b, w = blocks[k], rows_at(weights[k].w, part)
-        return updates.sums(rows_at(b.X, part), w, rows_at(Ps[k], part), n_clusters, b.xp)
+        X, P, w = rows_at(blocks[k].X, part), rows_at(Ps[k], part), rows_at(weights[k].w, part)
+        return row_sums(X, P, w, membership, n_clusters, blocks[k].xp)
 
-    sums = _Sums(blocks, n_clusters)
-    for (k, _), found in _over_pieces(blocks, n_clusters, job, each, piece):
+    sums = _Sums(place, n_clusters)
+    for (k, _), found in place.over_pieces(n_clusters, job):
         sums.add(k, *found)
-    return sums.totals()
+    return (sums.totals(),)
 
 
-def losses(
-    blocks: list[Block], Ps: list[Array], terms: Terms, n_clusters: int, each: Each = map, piece: int = PIECE
-) -> list[Array]:
-    """The losses of the rows of a place at given memberships and centres."""
+def losses(place: Place, Ps: list[Array], *, terms: Terms, membership: Membership) -> tuple[Any, ...]:
+    """The losses at given memberships and centres."""
+    blocks = place.blocks
     local = terms.where(blocks[0])
 
     def job(at: tuple[int, slice]) -> Array:
         k, part = at
-        return local[k].quadratic(rows_at(blocks[k].X, part), rows_at(blocks[k].sq, part)).losses(rows_at(Ps[k], part))
+        form = local[k].quadratic(rows_at(blocks[k].X, part), rows_at(blocks[k].sq, part))
+        return membership.losses(rows_at(Ps[k], part), form)
 
     Ls: list[list[Array]] = [[] for _ in blocks]
-    for (k, _), L in _over_pieces(blocks, n_clusters, job, each, piece):
+    for (k, _), L in place.over_pieces(terms.n_clusters, job):
         Ls[k].append(L)
-    return [_joined(parts, b.sq, b.xp) for parts, b in zip(Ls, blocks, strict=True)]
+    return [_joined(parts, b.sq, b.xp) for parts, b in zip(Ls, blocks, strict=True)], None
 
 
 def advance(
-    blocks: list[Block],
-    Ps: list[Array],
-    weights: list[Weight],
-    terms: Terms,
-    settings: Settings,
-    n_clusters: int,
-    each: Each = map,
-    piece: int = PIECE,
-) -> tuple[list[Array], list[Array], Totals]:
-    """The membership step of the rows of a place; an example that is not selected keeps its memberships.
+    place: Place, Ps: list[Array], weights: list[Weight], *, terms: Terms, membership: Membership
+) -> tuple[Any, ...]:
+    """The membership step: memberships, losses and sums; a row that is not selected keeps its memberships.
 
-    Both products with X are taken of one piece after the other: X is read once.
+    Both products with X are taken piece by piece: X is read once.
     """
+    blocks, c = place.blocks, terms.n_clusters
     local = terms.where(blocks[0])
-    binary = settings.membership == "binary"
 
     def job(at: tuple[int, slice]) -> tuple[Array, ...]:
         k, part = at
         b, weight, xp = blocks[k], weights[k], blocks[k].xp
         X, old, w = rows_at(b.X, part), rows_at(Ps[k], part), rows_at(weight.w, part)
         form = local[k].quadratic(X, rows_at(b.sq, part))
-        P = updates.nearest(form) if binary else updates.nonnegative_step(old, form)
+        P = membership.step(old, form)
         if weight.selected is not None:
-            selected = rows_at(weight.selected, part)
-            P = xp.where(selected if binary else selected[:, None], P, old)
-        L = form.least_losses(P) if binary and weight.selected is None else form.losses(P)
-        return P, L, *updates.sums(X, w, P, n_clusters, xp), xp.sum(w * L, dtype=xp.float64)
+            P = membership.keep(rows_at(weight.selected, part), P, old, xp)
+        # An accelerator finds the least loss again faster than it looks it up.
+        fast = membership.labels_only and weight.selected is None and xp is not np
+        L = form.least_losses() if fast else membership.losses(P, form)
+        return P, L, *row_sums(X, P, w, membership, c, xp), xp.sum(w * L, dtype=xp.float64)
 
     new: list[list[Array]] = [[] for _ in blocks]
     Ls: list[list[Array]] = [[] for _ in blocks]
-    sums = _Sums(blocks, n_clusters)
-    for (k, _), (P, L, *found) in _over_pieces(blocks, n_clusters, job, each, piece):
+    sums = _Sums(place, c)
+    for (k, _), (P, L, *found) in place.over_pieces(c, job):
         new[k].append(P)
         Ls[k].append(L)
         sums.add(k, *found)
@@ -340,15 +300,72 @@ def advance(
     return Ps, [_joined(parts, b.sq, b.xp) for parts, b in zip(Ls, blocks, strict=True)], sums.totals()
 
 
-class _Sums:
-    """Adds up, in the order of the pieces: which thread was first changes nothing."""
+def bring_to_host(place: Place, Ls: list[Array]) -> tuple[Any, ...]:
+    """Losses and sample weights in NumPy's memory, as histograms need them."""
+    return [host(L) for L in Ls], [host(b.u) for b in place.blocks], None
 
-    def __init__(self, blocks: list[Block], n_clusters: int) -> None:
-        self.blocks, self.n_clusters = blocks, n_clusters
-        self.parts: list[list[Array] | None] = [None] * len(blocks)
+
+def loss_histograms(
+    place: Place, Ls: list[Array], us: list[Array], *, probes: list[tuple[int, int]], level: int
+) -> tuple[Array]:
+    """How much weight has which bits of the loss: see `weightings.quantiles`."""
+    return (masses(Ls, us, probes, level),)
+
+
+def weigh(place: Place, Ls: list[Array], *, weighting: Weighting, thresholds: list[list[float]]) -> tuple[Any, ...]:
+    """Weights v at the thresholds found for each task."""
+    pairs = zip(Ls, thresholds, strict=True)
+    return [weighting.weights(L, found, place.xp) if L.shape[0] else L for L, found in pairs], None
+
+
+def cluster_sizes(place: Place, Ps: list[Array], *, membership: Membership, n_clusters: int) -> tuple[Array]:
+    """Σ u p of each task and cluster, (m, c)."""
+    return (np.stack([membership.sizes(P, b.u, n_clusters, b.xp) for b, P in zip(place.blocks, Ps, strict=True)]),)
+
+
+def weighted_sums(place: Place, Ls: list[Array]) -> tuple[Array]:
+    """Σ u L of each task, (m,)."""
+    pairs = zip(place.blocks, Ls, strict=True)
+    return (np.array([float(b.xp.sum(b.u * L, dtype=b.xp.float64)) for b, L in pairs]),)
+
+
+def energies(place: Place) -> tuple[Array]:
+    """Σ u ‖x − origin‖² of each task, (m,)."""
+    return weighted_sums(place, [b.sq for b in place.blocks])
+
+
+def row_sums(
+    X: Matrix, P: Array, w: Array, membership: Membership, n_clusters: int, xp: Any = np
+) -> tuple[Array, Array]:
+    """S = PᵀVP, or its diagonal for labels, and T = PᵀVX of some rows with weights w = u v."""
+    R, S = membership.responsibilities(P, w, n_clusters, xp)
+    return S, _times(R, X, xp)
+
+
+def _times(R: Array, X: Matrix, xp: Any) -> Array:
+    """R X, (c, n) by (n, d), in sums over no more rows than single precision bears."""
+    if is_sparse(X):
+        return (X.T @ R.T).T
+    n = X.shape[0]
+    if n <= MOST_ROWS:
+        return R @ X
+    size = batch_of(n)
+    whole = n - n % size
+    batches = xp.permute_dims(xp.reshape(X[:whole, :], (whole // size, size, X.shape[1])), (0, 2, 1))
+    columns = xp.permute_dims(xp.reshape(R[:, :whole], (R.shape[0], whole // size, size)), (1, 2, 0))
+    total = xp.sum(batches @ columns, axis=0, dtype=xp.float64).T
+    return total if whole == n else total + xp.astype(R[:, whole:] @ X[whole:, :], xp.float64)
+
+
+class _Sums:
+    """Adds up in the order of the pieces, whichever thread was first."""
+
+    def __init__(self, place: Place, n_clusters: int) -> None:
+        self.place, self.shape = place, (len(place.Xs), n_clusters, place.Xs[0].shape[1])
+        self.parts: list[list[Array] | None] = [None] * len(place.Xs)
 
     def add(self, k: int, *found: Array) -> None:
-        xp, sums = self.blocks[k].xp, self.parts[k]
+        xp, sums = self.place.xp, self.parts[k]
         if sums is None:
             self.parts[k] = [x if x.dtype == xp.float64 else xp.astype(x, xp.float64) for x in found]
         else:
@@ -356,9 +373,9 @@ class _Sums:
                 sums[i] += x
 
     def totals(self) -> Totals:
-        m, c, d = len(self.blocks), self.n_clusters, self.blocks[0].X.shape[1]
+        m, c, d = self.shape
         S, T, value = np.zeros((m, c, c)), np.zeros((m, c, d)), 0.0
-        found = _fetched(self.blocks, self.parts)
+        found = _fetched(self.parts, self.place.xp)
         for k, parts in enumerate(found):
             found[k] = None  # as large as the centres of a task
             if parts is not None:
@@ -368,9 +385,9 @@ class _Sums:
         return Totals(S, T, value)
 
 
-def _fetched(blocks: list[Block], sums: list[list[Array] | None]) -> list[list[Array] | None]:
+def _fetched(sums: list[list[Array] | None], xp: Any) -> list[list[Array] | None]:
     """Small arrays, of the same shapes for each task, in NumPy's memory: in one transfer."""
-    xp, some = blocks[0].xp, next((parts for parts in sums if parts), None)
+    some = next((parts for parts in sums if parts), None)
     if xp is np or some is None:
         return sums
     flat = xp.concat([xp.reshape(x, (-1,)) for parts in sums if parts for x in parts])
@@ -381,14 +398,6 @@ def _fetched(blocks: list[Block], sums: list[list[Array] | None]) -> list[list[A
         [x.reshape(shape) for x, shape in zip(np.split(next(lines), cuts[:-1]), shapes, strict=True)] if parts else None
         for parts in sums
     ]
-
-
-def _over_pieces(
-    blocks: list[Block], n_clusters: int, job: Callable[[tuple[int, slice]], Any], each: Each, piece: int
-) -> Iterable[tuple[tuple[int, slice], Any]]:
-    """(task, piece) and what the job makes of it, for all pieces that are not empty, in order."""
-    jobs = [(k, part) for k, b in enumerate(blocks) if len(b) for part in pieces(b.X, n_clusters, piece)]
-    return zip(jobs, each(job, jobs), strict=True)
 
 
 def _joined(parts: list[Array], otherwise: Array, xp: Any) -> Array:

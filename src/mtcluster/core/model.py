@@ -1,193 +1,169 @@
-"""The model: its state, the loss of each example and the objective (paper, eqs. 4, 7 and 8).
+"""The model: what is fixed during a fit, its state, and the loss of each example (paper, eqs. 4, 7 and 8).
 
 For one task with centres M_k, shared centres M in the subspace W, and memberships p of a row x,
 
     reconstruction:  L = λ1 ‖x − p M_k‖² + (1 − λ1) ‖x − p M Wᵀ‖²
     projection:      L = λ1 ‖x − p M_k‖² + (1 − λ1) ‖x W − p M‖²
 
-Both are one quadratic of p,  L = e − 2 p·a + p B pᵀ,  and differ in the energy e alone. Where tasks differ by a shift
+Both are one quadratic of p,  L = e − 2 p·a + p B pᵀ,  and differ in the energy e alone. Where tasks differ by an offset
 b_k and a scale s_k, the shared centres of task k are b_k + s_k M Wᵀ.
 
-Rows live wherever their array library keeps them, and are computed on there, through the functions that the array API
-standard has; centres and sums are small, and live in NumPy's memory. Binary memberships are kept as labels (n,).
+Rows live wherever their array library keeps them and are computed on there, through the functions of the array API
+standard; centres and sums are small and live in NumPy's memory.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .arrays import Array, Matrix, host, is_sparse, like, pieces, rows_at, squared_norms, zero
+from .arrays import Array, Matrix, is_sparse, like
+from .blocks import Block, PerRow, RowSource, cluster_sizes, weighted_sums
+from .centers import Centers, between, centers_of
+from .couplings import Coupling, Reconstruction
+from .memberships import Binary, Membership
+from .offsets import Offsets
+from .quadratic import Quadratic
+
+if TYPE_CHECKING:
+    from .couplings.base import Subspace
 
 
 @dataclass(frozen=True)
-class Settings:
+class Model:
     """What the user chose, or the data decided; it does not change during a fit."""
 
-    within_weight: float | Array  # λ1, or (m,) one a task
+    n_clusters: int  # c
+    within_weight: float | Array  # λ1, or (m,) one per task
     n_components: int  # l
-    coupling: str = "reconstruction"
-    membership: str = "binary"
-    offsets: Array | None = None  # (m, d) b_k: where a task lies, for binary memberships alone
-    scales: Array | None = None  # (m,) s_k: how wide it is
+    coupling: Coupling = field(default_factory=Reconstruction)
+    membership: Membership = field(default_factory=Binary)
+    offsets: Offsets | None = None  # None: all tasks lie in the common frame
 
-    def share(self, task: int | None) -> float:
-        """λ1 of a task; None, a task that is not known: 0."""
-        if task is None:
-            return 0.0
-        return float(self.within_weight if np.ndim(self.within_weight) == 0 else np.asarray(self.within_weight)[task])
+    @property
+    def shares(self) -> Array:
+        """λ1, of all tasks or of each."""
+        return np.atleast_1d(np.asarray(self.within_weight, dtype=np.float64))
+
+    def for_tasks(self, ks: list[int]) -> Model:
+        """The model of some tasks."""
+        shares = self.within_weight if np.ndim(self.within_weight) == 0 else self.shares[ks]
+        offsets = None if self.offsets is None else Offsets(self.offsets.b[ks], self.offsets.s[ks])
+        return replace(self, within_weight=shares, offsets=offsets)
 
     @property
     def pools(self) -> bool:
         """Whether λ1 is 0 everywhere, so that the tasks are one data set."""
-        return not np.any(self.within_weight)
+        return not np.any(self.shares)
 
-    def spans(self, n_clusters: int, n_features: int) -> bool:
-        """Whether the subspace has room for all shared centres, so that M Wᵀ = Z whatever they are."""
-        return self.coupling == "reconstruction" and self.n_components >= min(n_clusters, n_features)
-
-    def scale(self, task: int) -> float:
-        """s_k of a task."""
-        return 1.0 if self.scales is None else float(self.scales[task])
-
-    def in_task(self, Z: Array, task: int | None) -> Array:
-        """Shared centres Z as they lie in a task, b_k + s_k Z; None: where they are."""
-        if task is None or self.offsets is None:
-            return Z
-        return self.offsets[task] + self.scale(task) * Z
-
-    def from_task(self, x: Array, task: int, V: Array | None = None) -> Array:
-        """A row of a task in the common frame: the inverse of `in_task`; with V, for coordinates x V."""
+    def placed(self, Z: Array, n_tasks: int) -> Array:
+        """(m, c, d) shared centres as they lie in each task."""
         if self.offsets is None:
-            return x
-        offset = self.offsets[task] if V is None else self.offsets[task] @ V
-        return (x - offset) / self.scale(task)
+            return np.broadcast_to(Z, (n_tasks, *Z.shape))
+        return np.stack([self.offsets.in_task(Z, k) for k in range(n_tasks)])
 
     def pooled(self, S: Array, T: Array) -> tuple[Array, Array]:
         """The sums S (m, c, c) and T (m, c, d) of all tasks in the common frame, by their shares of the shared term."""
         if self.offsets is not None:
-            scales = np.array([self.scale(k) for k in range(len(S))])
-            counts = np.einsum("kii->ki", S)
-            T = scales[:, None, None] * (T - counts[:, :, None] * self.offsets[:, None, :])
-            S = (scales**2)[:, None, None] * S
+            S, T = self.offsets.pooled(S, T)
         if np.ndim(self.within_weight) == 0:
             return S.sum(axis=0), T.sum(axis=0)
-        share = 1 - np.asarray(self.within_weight)
+        share = 1 - self.shares
         share = share / share.max() if share.max() > 0 else np.ones_like(share)
         return np.einsum("k,kij->ij", share, S), np.einsum("k,kij->ij", share, T)
 
-    def origin(self, near: Array) -> Array:
-        """Where losses are computed from: a point near the data if the model allows it, else 0.
-
-        ‖x‖² − 2 p·a + p B pᵀ loses its digits when the data lie far from zero. Sums of squared distances have no
-        origin, so binary memberships with the reconstruction coupling are free to move it.
-        """
-        free = self.membership == "binary" and self.coupling == "reconstruction"
-        return near if free else np.zeros_like(near)
-
-
-@dataclass(frozen=True)
-class Block:
-    """Rows of one task, and what never changes about them."""
-
-    X: Matrix  # (n_k, d)
-    u: Array  # (n_k,) sample weights
-    sq: Array  # (n_k,) ‖x − origin‖²
-    origin: Array  # (d,), in NumPy's memory
-    xp: Any = np  # the library of the arrays, as the array API standard has it
-
-    def __len__(self) -> int:
-        return int(self.X.shape[0])
-
-
-@dataclass(frozen=True)
-class Centers:
-    """The small arrays: all that travels between blocks."""
-
-    W: Array | None  # (d, l) orthonormal basis of the shared subspace; None: not wanted yet, it holds all of Z
-    M: Array | None  # (c, l) shared centres in the subspace
-    Ms: Array  # (m, c, d) centres of the tasks
-    Z: Array  # (c, d) pooled centres in the original space, M = Z W
-    Q: Array  # (c, d) with QᵀQ the scatter between the pooled clusters
-    seen: Array  # (m, c) has this cluster ever had a row in this task?
-
     @property
-    def shared(self) -> Array:
-        """M Wᵀ (c, d): the shared centres in the original space, in float64."""
-        if self.W is None or self.M is None:
-            return self.Z
-        return self.M.astype(np.float64) @ self.W.astype(np.float64).T
+    def free_origin(self) -> bool:
+        """Whether losses may be computed from a point near the data instead of 0.
 
-    def astype(self, dtype: Any) -> Centers:
-        """The same centres in another floating type."""
-        W, M = (None if a is None else a.astype(dtype, copy=False) for a in (self.W, self.M))
-        Ms, Z, Q = (a.astype(dtype, copy=False) for a in (self.Ms, self.Z, self.Q))
-        return Centers(W, M, Ms, Z, Q, self.seen)
+        ‖x‖² − 2 p·a + p B pᵀ loses its digits when the data lie far from zero. Sums of squared distances do not
+        depend on the origin, so labels with a coupling of distances are free to move it.
+        """
+        return self.membership.labels_only and self.coupling.free_origin
+
+    def update_centers(self, S: Array, T: Array, last: Centers | None, subspace: Subspace | None = None) -> Centers:
+        """W, M and M_k from the sums of the tasks; (W, M) is one block, M directly after W.
+
+        `subspace` makes W. None: it has room for all shared centres, and can wait.
+        """
+        S_all, T_all = self.pooled(S, T)
+        mean = T_all.sum(axis=0) / max(S_all.sum(), np.finfo(np.float64).tiny)
+        Z, Q = centers_of(S_all, T_all, mean if last is None else last.Z), between(S_all, T_all)
+        W = None if subspace is None else subspace(Q, Z, self.n_components)
+        M = None if W is None else Z @ W  # eq. 16
+        shared = Z if W is None or M is None else M @ W.T
+        if self.pools:  # centres of tasks do not count: they are found at the end
+            return Centers(W, M, np.broadcast_to(shared, T.shape), Z, Q, np.ones(T.shape[:2], dtype=bool))
+        seen = np.einsum("kii->ki", S) > 0
+        fallback = None
+        if not seen.all():
+            fallback = self.placed(shared, len(S))
+            if last is not None:
+                fallback = np.where(last.seen[:, :, None], last.Ms, fallback)
+                seen = seen | last.seen
+        return Centers(W, M, centers_of(S, T, fallback), Z, Q, seen)
+
+    def terms(self, centers: Centers, origins: Array) -> Terms:
+        """What the centres mean for the rows of each task, seen from an origin per task."""
+        m = len(origins)
+        lam = np.broadcast_to(self.shares, (m,))[:, None, None]
+        common, moved = self.placed(centers.shared, m), bool(origins.any())
+        if moved:
+            common = common - origins[:, None]
+        diagonal = self.membership.labels_only
+        C = (1 - lam) * common
+        B = _products(C, common, diagonal)
+        del common  # as large as all centres
+        if lam.any():
+            own = centers.Ms - origins[:, None] if moved else centers.Ms
+            weighted = lam * own
+            C += weighted
+            B += _products(weighted, own, diagonal)
+        W, shares = self.coupling.energy_basis(centers.W), lam[:, 0, 0]
+        if not diagonal:
+            return Terms(C, np.einsum("kcc->kc", B) / 2, B, shares, W)
+        # A is X C, without the origin's share of it; only labels have an origin that is not 0, and h makes up for it.
+        h = B / 2
+        return Terms(C, h + np.einsum("kd,kcd->kc", origins, C) if moved else h, None, shares, W)
+
+    def sizes(self, rows: RowSource, Ps: PerRow) -> Array:
+        """Σ u p of each task and cluster, (m, c)."""
+        return rows.apply(partial(cluster_sizes, membership=self.membership, n_clusters=self.n_clusters), Ps)[-1]
+
+
+def total_loss(rows: RowSource, Ls: PerRow) -> float:
+    """Σ u L over all rows."""
+    return float(rows.apply(weighted_sums, Ls)[-1].sum())
 
 
 @dataclass(frozen=True)
 class State:
-    """A point of the alternation: centres, and memberships, weights and losses of the rows of each block."""
+    """A point of the alternation: centres, and memberships, weights and losses of the rows."""
 
     centers: Centers
-    Ps: list[Array]  # (n_k, c), or (n_k,) labels
-    vs: list[Array]  # (n_k,)
-    Ls: list[Array]  # (n_k,)
-
-
-@dataclass(frozen=True)
-class Quadratic:
-    """The loss L = e − 2 p·a + p B pᵀ of some rows, as a function of their memberships p.
-
-    For a label j it is e − 2 a_j + 2 h_j: h is half the diagonal of B, and may hold what a is short of.
-    """
-
-    e: Array  # (n,)
-    A: Array  # (n, c)
-    h: Array  # (c,)
-    B: Array | None  # (c, c), in NumPy's memory in float64: it may be close to singular; None: labels do without
-    xp: Any = np
-
-    @cached_property
-    def D(self) -> Array:  # noqa: N802
-        """(n, c) half of what the loss of a label adds to e."""
-        return self.h - self.A
-
-    def small(self, values: Array) -> Array:
-        """A small array of NumPy's, as the rows have it."""
-        return like(values, self.A, self.xp)
-
-    def losses(self, P: Array) -> Array:
-        """Loss of each row (eq. 8) for its memberships or its label, at least 0 in spite of rounding."""
-        xp = self.xp
-        if P.ndim == 1:
-            cross = 2 * xp.take_along_axis(self.D, P[:, None], axis=1)[:, 0]
-        else:
-            cross = xp.sum(P * (P @ self.small(np.asarray(self.B)) - 2 * self.A), axis=1)
-        return self._with_energy(cross)
-
-    def least_losses(self, labels: Array) -> Array:
-        """Losses for the labels of least loss; an accelerator finds the least again faster than it looks it up."""
-        return self.losses(labels) if self.xp is np else self._with_energy(2 * self.xp.min(self.D, axis=1))
-
-    def _with_energy(self, cross: Array) -> Array:
-        L = self.e + cross
-        return self.xp.maximum(L, zero(L.dtype, L.device, self.xp))
+    Ps: PerRow
+    vs: PerRow
+    Ls: PerRow
+    weights: PerRow  # `Weight` of the rows: u v
 
 
 @dataclass(frozen=True)
 class Terms:
-    """What the centres mean for the rows of some tasks: everything in their losses that is not of a row."""
+    """What the centres mean for the rows of each task: everything in their losses that does not depend on the row."""
 
     C: Array  # (m, c, d) λ1 M_k + (1 − λ1) M Wᵀ, from the origin
-    h: Array  # (m, c) half the diagonals of B, and what the origin has with C
+    h: Array  # (m, c) half the diagonals of B, and the product of the origin with C
     B: Array | None  # (m, c, c); None: labels do without
     shares: Array  # (m,) λ1
-    W: Array | None  # projection coupling: the energy is that in the subspace
+    W: Array | None  # where the energy of a row is counted in a subspace
+
+    @property
+    def n_clusters(self) -> int:
+        """Number of clusters."""
+        return self.C.shape[1]
 
     def where(self, block: Block) -> list[TaskTerms]:
         """The terms of each task in the place and the type of the rows of a block, in one transfer."""
@@ -222,55 +198,9 @@ class TaskTerms:
         return Quadratic(e, A, self.h, self.B, self.xp)
 
 
-def terms(settings: Settings, centers: Centers, origins: Array, tasks: Sequence[int | None]) -> Terms:
-    """The terms of some tasks, seen from an origin each; None: a task that only knows the shared centres."""
-    shares = np.array([settings.share(k) for k in tasks])
-    shared, lam, moved = centers.shared, shares[:, None, None], bool(origins.any())
-    if settings.offsets is not None:
-        shared = np.stack([settings.in_task(shared, k) for k in tasks])
-    common = shared - origins[:, None] if moved else np.broadcast_to(shared, (len(shares), *shared.shape[-2:]))
-    W = centers.W if settings.coupling == "projection" else None
-    binary = settings.membership == "binary"
-    C = (1 - lam) * common
-    B = _products(C, common, binary)
-    del common, shared  # these are as large as all centres
-    if shares.any():
-        own = centers.Ms if len(shares) == len(centers.Ms) else centers.Ms[[k or 0 for k in tasks]]
-        own = own - origins[:, None] if moved else own
-        weighted = lam * own
-        C += weighted
-        B += _products(weighted, own, binary)
-    if not binary:
-        return Terms(C, np.einsum("kcc->kc", B) / 2, B, shares, W)
-    # A is X C, short of what the origin has with C; only labels have an origin that is not 0, and h makes up for it.
-    h = B / 2
-    return Terms(C, h + np.einsum("kd,kcd->kc", origins, C) if moved else h, None, shares, W)
-
-
 def _products(Y: Array, Z: Array, diagonal: bool) -> Array:
     """Y_k Z_kᵀ of each task, or the diagonals of that."""
     return np.einsum("kcd,kcd->kc", Y, Z) if diagonal else Y @ Z.transpose(0, 2, 1)
-
-
-def make_block(X: Matrix, u: Any, origin: Array, xp: Any = np) -> Block:
-    """A block with its squared distances to the origin, which a sparse X allows in columns without zeros alone."""
-    parts = pieces(X)
-    if origin.any() and is_sparse(X):
-        filled = sum(host(xp.bincount(rows_at(X, part).indices, minlength=X.shape[1])) for part in parts)
-        origin = np.where(filled == X.shape[0], origin, 0)
-    with np.errstate(over="ignore"):
-        found = [squared_norms(rows_at(X, part), origin, xp) for part in parts]
-        sq = found[0] if len(found) == 1 else xp.concat(found)
-        if not np.isfinite(100 * float(xp.sum(sq))):
-            largest = max(_largest(rows_at(X, part), xp) for part in parts)
-            raise ValueError(
-                f"X holds values whose squares overflow in {X.dtype}: the largest is {largest:.1e}. Rescale X."
-            )
-    return Block(X, u, sq, origin, xp)
-
-
-def _largest(X: Matrix, xp: Any) -> float:
-    return float(abs(X).max()) if is_sparse(X) else float(xp.max(xp.abs(X)))
 
 
 def _times(X: Matrix, C: Array) -> Array:

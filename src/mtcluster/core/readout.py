@@ -1,4 +1,4 @@
-"""Reading results off the final centres: the one function behind `labels_`, `predict` and `score_samples`."""
+"""Reading results off the final centres: the one job behind `labels_`, `predict` and `score_samples`."""
 
 from __future__ import annotations
 
@@ -6,44 +6,33 @@ from typing import Any
 
 import numpy as np
 
-from .arrays import Array, Each, Matrix, pieces, rows_at
-from .model import Centers, Quadratic, Settings, make_block, terms
-from .updates import nearest, nonnegative_exact, one_hot
+from .arrays import Array, Matrix, entry_counts, is_sparse, pieces, rows_at
+from .blocks import Place, make_block
+from .centers import Centers
+from .model import Model
 
 
-def read_out(
-    X: Matrix, settings: Settings, centers: Centers, task: int | None, xp: Any = np, each: Each = map
-) -> tuple[Array, Array]:
-    """Memberships and losses of rows at given centres; `task` None: the shared centres decide.
+def read_out(place: Place, *, model: Model, centers: Centers) -> tuple[Any, ...]:
+    """Memberships and losses of rows at given centres, as they are reported."""
+    found = [_read_task(X, model.for_tasks([k]), centers.for_tasks([k]), place) for k, X in enumerate(place.Xs)]
+    return [P for P, _ in found], [L for _, L in found], None
 
-    Binary memberships are labels; others have rows that sum to 1. A row that non-negative least squares leaves without
-    any membership, such as an all-zero row, belongs to the nearest centre.
-    """
-    near = settings.origin((centers.Ms[task] if task is not None else centers.shared).mean(axis=0).astype(np.float64))
+
+def _read_task(X: Matrix, model: Model, centers: Centers, place: Place) -> tuple[Array, Array]:
+    """The rows of one task, seen from the middle of its centres, so that it does not matter which rows come together."""
+    xp, d = place.xp, centers.Z.shape[1]
+    middle = centers.Ms[0].mean(axis=0).astype(np.float64) if model.free_origin else np.zeros(d)
 
     def job(part: slice) -> tuple[Array, Array]:
         rows = rows_at(X, part)
-        block = make_block(rows, None, near, xp)
-        [local] = terms(settings, centers, block.origin[None], [task]).where(block)
+        origin = np.where(entry_counts(rows, xp) == rows.shape[0], middle, 0) if is_sparse(rows) else middle
+        block = make_block(rows, None, origin, xp)
+        [local] = model.terms(centers, origin[None]).where(block)
         form = local.quadratic(rows, block.sq)
-        P = exact_memberships(form, settings)
-        return _shares(P, form), form.losses(P)
+        P = model.membership.exact(form)
+        return model.membership.shares(P, form), model.membership.losses(P, form)
 
-    found = list(each(job, pieces(X, len(centers.Z))))
-    Ps, Ls = [P for P, _ in found], [L for _, L in found]
-    return (Ps[0], Ls[0]) if len(found) == 1 else (xp.concat(Ps), xp.concat(Ls))
-
-
-def exact_memberships(form: Quadratic, settings: Settings) -> Array:
-    """Memberships of least loss: the nearest centre, or non-negative least squares."""
-    return nearest(form) if settings.membership == "binary" else nonnegative_exact(form)
-
-
-def _shares(P: Array, form: Quadratic) -> Array:
-    """Memberships that sum to 1; labels are what they are."""
-    if P.ndim == 1:
-        return P
-    xp = form.xp
-    total = xp.sum(P, axis=1, keepdims=True)
-    some = total > 0
-    return xp.where(some, P / xp.where(some, total, 1), one_hot(nearest(form), P.shape[1], P, xp))
+    found = list(place.each(job, pieces(X, model.n_clusters)))
+    if len(found) == 1:
+        return found[0]
+    return xp.concat([P for P, _ in found]), xp.concat([L for _, L in found])

@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from .arrays import Array
+from .matching import match
 
 
 def contrasts(Ms: Array, sizes: Array) -> Array:
@@ -83,3 +84,30 @@ def directions(Z: Array, W: Array, sizes: Array, most: int) -> Array:
     order = np.argsort(-np.r_[lengths, np.zeros(len(turn) - len(lengths))], kind="stable")[:most]
     V = W @ turn[order].T
     return V * np.where(V[np.abs(V).argmax(axis=0), np.arange(V.shape[1])] < 0, -1.0, 1.0)
+
+
+def align(Ms: Array, sizes: Array, max_rounds: int = 20) -> list[Array]:
+    """For each task, the order of its clusters that brings its centres (m, c, d) closest to those of the others.
+
+    What is compared is what a cluster adds to the spread between clusters of its task: its distance from the task's
+    mean by the root of its share of the rows, `sizes` (m, c). So a shift of a whole task does not matter, and a cluster
+    of few rows, whose centre is mostly noise, cannot displace others. Descends Σ_k Σ_j ‖Q_kj − mean of the tasks' j-th
+    rows of Q‖² by one Hungarian matching a task at a time.
+    """
+    Ms = spread(Ms, sizes)
+    orders = [np.arange(Ms.shape[1]) for _ in Ms]
+    by_size = np.argsort(sizes.sum(axis=1), kind="stable")[::-1]
+    reference = Ms[by_size[0]].copy()
+    for placed, k in enumerate(by_size[1:], start=1):
+        orders[k] = match(reference @ Ms[k].T)
+        reference += (Ms[k][orders[k]] - reference) / (placed + 1)
+    for _ in range(max_rounds):
+        changed = False
+        for k in range(len(Ms)):
+            others = np.mean([Ms[i][orders[i]] for i in range(len(Ms)) if i != k], axis=0) if len(Ms) > 1 else Ms[k]
+            order = match(others @ Ms[k].T)
+            changed |= bool(np.any(order != orders[k]))
+            orders[k] = order
+        if not changed:
+            break
+    return orders

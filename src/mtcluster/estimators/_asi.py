@@ -2,29 +2,110 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ._base import MultiTaskClusterer
 
 
 class ASI(MultiTaskClusterer):
-    """Adaptive subspace iteration: one data set clustered in a subspace of its own.
+    """Adaptive subspace iteration: one data set, clustered in a subspace of its own.
 
-    Minimises  Σ_i ‖x_i − p_i M Wᵀ‖²  over M, P and W with WᵀW = I: `LSSMTC` without the within-task term. Rows of
-    several tasks are one data set to it; `PerTask(ASI(...))` takes them apart.
+    Minimises, over centres M in a subspace W and memberships P,
+
+        Σ_i ‖x_i − p_i M Wᵀ‖²,    WᵀW = I.
+
+    Rows of several tasks are one data set to it; `PerTask(ASI(...))` treats them separately.
 
     Parameters
     ----------
     n_clusters : int, default=8
         Number of clusters c.
+    coupling : {"reconstruction", "projection"}, default="reconstruction"
+        The shared term: ‖x − p M Wᵀ‖², or the paper's ‖x W − p M‖². The latter can be made 0 by a subspace in which
+        the data do not vary; a warning says so.
+    membership : {"auto", "binary", "nonnegative"}, default="auto"
+        One cluster per row, or non-negative mixtures of centres (semi-NMF) for data with a meaningful zero, such as
+        counts. "auto" is binary.
     n_components : int, default=None
-        Dimension l of the subspace. None: the smaller of n_clusters and the number of features.
-    coupling, membership, max_iter, tol, init, n_init, random_state, n_jobs, verbose
-        As in `LSSMTC`.
+        Dimension l of the subspace, at most the number of features. None: the smaller of n_clusters and the number of
+        features.
+    max_iter : "auto" or int, default="auto"
+        Largest number of iterations. Reaching it is no fault and raises no warning (see `converged_`). "auto": 50.
+    tol : float, default=1e-4
+        The fit ends when an iteration lowers the objective by no more than this share.
+    init : {"auto", "random", "per-task", "pooled"} or array of shape (n, c), default="auto"
+        Starting memberships. "pooled" (the same as "per-task" and "auto" here): k-means of all rows. "random": random
+        memberships. An array: the memberships themselves.
+    n_init : "auto" or int, default="auto"
+        Number of starts; the fit with the lowest sum of losses is kept. "auto": 3 for k-means (1 with
+        `coupling="projection"`), 1 for a random start. With many rows, k-means looks at a sample of them.
+    random_state : int, RandomState or None, default=None
+        Determines random number generation. Pass an int for reproducible results.
+    n_jobs : int, default=None
+        Number of starts, or of groups of members of a consensus, that run at the same time, in threads. Cores that are
+        left work on parts of the rows. It does not change the result.
+    verbose : int, default=0
+        1 prints a line per stage.
 
     Attributes
     ----------
-    labels_, memberships_, losses_, tasks_, task_centers_, shared_centers_, subspace_, map_, map_rows_, \
-objective_trace_, n_iter_, converged_
-        As in `LSSMTC`.
+    labels_ : array of shape (n,)
+        Cluster of each row.
+    memberships_ : array of shape (n, c)
+        Memberships; rows sum to 1. With binary memberships they are computed from `labels_`.
+    losses_ : array of shape (n,)
+        Loss of each row at the final centres.
+    weights_ : array of shape (n,)
+        Weights of the rows: all 1.
+    admitted_ : array of shape (n,)
+        Fraction of the stage at which each row was first selected: all 1.
+    weight_trace_ : array of shape (1, n)
+        Weights in the only stage.
+    fractions_ : array of shape (1,)
+        Fraction of the only stage, 1.
+    tasks_ : array of shape (1,)
+        Label of the only task, 0: all rows are one data set.
+    task_indices_ : array of shape (n,)
+        Task of each row: all 0.
+    task_centers_ : array of shape (1, c, d)
+        Means of the clusters.
+    shared_centers_ : array of shape (c, l)
+        Centres M in the subspace; `shared_centers_ @ subspace_.T` are the same in feature space.
+    subspace_ : array of shape (d, l)
+        Orthonormal basis W of the subspace.
+    within_weight_ : array of shape (1,)
+        0: there is no within-task term.
+    membership_ : str
+        Form of the memberships that was used.
+    task_offset_ : str
+        "none".
+    task_offsets_ : array of shape (1, d)
+        0.
+    task_scales_ : array of shape (1,)
+        1.
+    task_relatedness_ : array of shape (1, 1)
+        1.
+    cluster_support_ : array of shape (c, 1)
+        1 for clusters with rows, else 0.
+    cluster_sizes_ : array of shape (1, c)
+        Weighted number of rows of each cluster.
+    decisions_ : Decisions
+        What the fit decided from the data, and on what evidence.
+    map_ : array of shape (n_map, at most 4)
+        Coordinates of some rows in the subspace, on the directions that
+        separate the clusters best: what `mtcluster.plotting.plot_tasks` draws. All rows, up to about 20 000.
+    map_rows_ : array of shape (n_map,)
+        Indices of these rows.
+    objective_trace_ : list of arrays
+        One array: the objective after each iteration.
+    n_iter_ : int
+        Total number of iterations.
+    converged_ : bool
+        Whether the fit ended by `tol`.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : array of shape (d,)
+        Names of the features, if X has names that are all strings.
 
     See Also
     --------
@@ -43,3 +124,30 @@ objective_trace_, n_iter_, converged_
     """
 
     _pools_tasks = True
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        coupling: str = "reconstruction",
+        membership: str = "auto",
+        n_components: int | None = None,
+        max_iter: Any = "auto",
+        tol: float = 1e-4,
+        init: Any = "auto",
+        n_init: Any = "auto",
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.coupling = coupling
+        self.membership = membership
+        self.n_components = n_components
+        self.max_iter = max_iter
+        self.tol = tol
+        self.init = init
+        self.n_init = n_init
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose

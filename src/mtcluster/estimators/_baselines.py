@@ -5,15 +5,16 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClusterMixin, MetaEstimatorMixin, _fit_context, clone
+from sklearn.base import BaseEstimator, ClusterMixin, MetaEstimatorMixin, clone
 from sklearn.utils import get_tags
-from sklearn.utils._param_validation import HasMethods
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
+from .._sklearn_compat import HasMethods, fit_context
 from .._utils.tasks import positions
 from ..core.arrays import Array
-from ._validation import TaskData, read_tasks, read_weights
+from ..engines import LocalData
+from ._validation import read_tasks, read_weights
 
 
 def _can_predict(self: Any) -> bool:
@@ -34,7 +35,7 @@ class _Baseline(MetaEstimatorMixin, ClusterMixin, BaseEstimator):
         labels = model.fit_predict(X) if weights is None else model.fit_predict(X, sample_weight=weights)
         return model, np.asarray(labels)
 
-    def _read_weights(self, sample_weight: Any, data: TaskData) -> list[Array | None]:
+    def _read_weights(self, sample_weight: Any, data: LocalData) -> list[Array | None]:
         if sample_weight is None:
             return [None] * len(data.Xs)
         if not has_fit_parameter(self.clusterer, "sample_weight"):
@@ -78,7 +79,7 @@ class PerTask(_Baseline):
     3
     """
 
-    @_fit_context(prefer_skip_nested_validation=False)
+    @fit_context(prefer_skip_nested_validation=False)
     def fit(self, X: Any, y: Any = None, *, tasks: Any = None, sample_weight: Any = None) -> Any:
         """Fit one clusterer a task.
 
@@ -171,7 +172,7 @@ class Pooled(_Baseline):
     (4, 10)
     """
 
-    @_fit_context(prefer_skip_nested_validation=False)
+    @fit_context(prefer_skip_nested_validation=False)
     def fit(self, X: Any, y: Any = None, *, tasks: Any = None, sample_weight: Any = None) -> Any:
         """Fit one clusterer on all rows.
 

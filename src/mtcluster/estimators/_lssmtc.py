@@ -5,38 +5,134 @@ from __future__ import annotations
 from numbers import Real
 from typing import Any, ClassVar
 
-from sklearn.utils._param_validation import Interval, StrOptions
-
+from .._sklearn_compat import Interval, Registered, StrOptions
+from ..consensus import Consensus
+from ..core.offsets import OFFSETS
+from ..core.starts import STARTS
 from ._base import MultiTaskClusterer
 
 
 class LSSMTC(MultiTaskClusterer):
-    """Learning the shared subspace for multi-task clustering: `SPMTC` without pacing, every example with weight 1.
+    """Learning the shared subspace for multi-task clustering: several related data sets, clustered together.
 
-    Minimises  Σ_k Σ_i λ1 ‖x_i − p_i M_k‖² + (1 − λ1) ‖x_i − p_i M Wᵀ‖²  over M_k, M, P_k and W with WᵀW = I.
+    Minimises, over centres M_k of each task, centres M in a subspace W that all tasks share, and memberships P_k,
+
+        Σ_k Σ_i λ1 ‖x_i − p_i M_k‖² + (1 − λ1) ‖x_i − p_i M Wᵀ‖²,    WᵀW = I.
+
+    Every example has weight 1, also in the consensus that default fits start from. Cluster j is the same cluster in
+    every task.
+
+    Read more in the :doc:`user guide </guide/index>`.
 
     Parameters
     ----------
     n_clusters : int, default=8
         Number of clusters c, the same in every task.
-    coupling, membership, within_weight, task_offset, n_components, max_iter, tol, init, n_init, random_state, n_jobs, \
-verbose
-        As in `SPMTC`. In the vote, too, every example counts the same.
+    coupling : {"reconstruction", "projection"}, default="reconstruction"
+        The shared term: ‖x − p M Wᵀ‖², or the paper's ‖x W − p M‖². The latter can be made 0 by a subspace in which
+        the data do not vary; a warning says so.
+    membership : {"auto", "binary", "nonnegative"}, default="auto"
+        One cluster per row, or non-negative mixtures of centres (semi-NMF) for data with a meaningful zero, such as
+        counts. "auto" is binary.
+    within_weight : "auto" or float in [0, 1], default="auto"
+        λ1, the share of the term within each task. 1: tasks are clustered separately; 0: all follow the shared
+        centres. "auto": decided by a `Consensus` of many quick fits: 0.7 for tasks that share, and 1 for a task whose
+        own clusters have nothing in common with those of the others. A number gives the plain model.
+    task_offset : {"auto", "none", "mean", "scale"}, default="auto"
+        What the shared term does with tasks that lie apart. "mean": the mean of each task is removed; "scale": its
+        spread too. "auto": "mean" if that makes pooled clusters tighter, but "none" if all rows have the same length,
+        as TF-IDF rows do, or if `within_weight` is a number. Needs binary memberships and the reconstruction coupling.
+    n_components : int, default=None
+        Dimension l of the shared subspace, at most the number of features. None: the smaller of n_clusters and the
+        number of features, at which the subspace restricts nothing under the reconstruction coupling.
+    max_iter : "auto" or int, default="auto"
+        Largest number of iterations. Reaching it is no fault and raises no warning (see `converged_`): long loops lower
+        the objective and can blur the clusters. "auto": as the start recommends, 1 for a consensus and 50 for other
+        starts.
+    tol : float, default=1e-4
+        The fit ends when an iteration lowers the objective by no more than this share.
+    init : {"auto", "consensus", "random", "per-task", "pooled"}, Consensus or array of shape (n, c), default="auto"
+        Starting memberships. "consensus", or a `Consensus` with parameters of its own: the majority of many quick fits.
+        "per-task": k-means of each task, clusters matched across tasks. "pooled": k-means of all rows. "random": random
+        memberships. "auto": the consensus if `within_weight="auto"`, else both kinds of k-means. An array: the
+        memberships themselves.
+    n_init : "auto" or int, default="auto"
+        Number of starts of each kind; the fit with the lowest sum of losses is kept. "auto": as the start recommends,
+        1 for a consensus or a random start and 3 for k-means (1 with `coupling="projection"`, where each costs an
+        eigenproblem of the size of the data per stage). With many rows, k-means looks at a sample of them.
+    random_state : int, RandomState or None, default=None
+        Determines random number generation. Pass an int for reproducible results.
+    n_jobs : int, default=None
+        Number of starts, or of groups of members of a consensus, that run at the same time, in threads. Cores that are
+        left work on parts of the rows. It does not change the result.
+    verbose : int, default=0
+        1 prints a line per stage.
 
     Attributes
     ----------
-    labels_, memberships_, losses_, tasks_, task_indices_, task_centers_, shared_centers_, subspace_, within_weight_, \
-membership_, task_offset_, task_offsets_, task_scales_, task_relatedness_, cluster_support_, cluster_sizes_, map_, \
-map_rows_, n_iter_, converged_
-        As in `SPMTC`.
-    objective_trace_ : list of one array
-        The objective after each iteration.
-    weights_, admitted_, weight_trace_, fractions_
-        As in `SPMTC`, all 1: there is one stage, with all examples.
+    labels_ : array of shape (n,)
+        Cluster of each row.
+    memberships_ : array of shape (n, c)
+        Memberships; rows sum to 1. With binary memberships they are computed from `labels_`.
+    losses_ : array of shape (n,)
+        Loss of each row at the final centres.
+    weights_ : array of shape (n,)
+        Weights of the rows: all 1.
+    admitted_ : array of shape (n,)
+        Fraction of the stage at which each row was first selected: all 1.
+    weight_trace_ : array of shape (1, n)
+        Weights in the only stage.
+    fractions_ : array of shape (1,)
+        Fraction of the only stage, 1.
+    tasks_ : array of shape (m,)
+        Labels of the tasks, in the order of `task_centers_`.
+    task_indices_ : array of shape (n,)
+        Task of each row, as its index in `tasks_`.
+    task_centers_ : array of shape (m, c, d)
+        Centres M_k of each task.
+    shared_centers_ : array of shape (c, l)
+        Centres M in the shared subspace; `shared_centers_ @ subspace_.T` are the same in feature space.
+    subspace_ : array of shape (d, l)
+        Orthonormal basis W of the shared subspace.
+    within_weight_ : array of shape (m,)
+        λ1 of each task; 1 for a task that was left alone.
+    membership_ : str
+        Form of the memberships that was used.
+    task_offset_ : str
+        Treatment of the location of tasks that was used.
+    task_offsets_ : array of shape (m, d)
+        Offset b_k of each task: its shared centres are `task_offsets_[k] + task_scales_[k] * (shared_centers_ @
+        subspace_.T)`. 0 where nothing is removed.
+    task_scales_ : array of shape (m,)
+        Scale of each task; 1 where nothing is removed.
+    task_relatedness_ : array of shape (m, m)
+        How similarly the clusters of two tasks lie, from 0 to 1.
+    cluster_support_ : array of shape (c, m)
+        How present each cluster is in each task, from 0 (absent) to 1.
+    cluster_sizes_ : array of shape (m, c)
+        Weighted number of rows of each cluster in each task.
+    decisions_ : Decisions
+        What the fit decided from the data, and on what evidence.
+    map_ : array of shape (n_map, at most 4)
+        Coordinates of some rows in the shared subspace, in the common frame of the tasks, on the directions that
+        separate the clusters best: what `mtcluster.plotting.plot_tasks` draws. All rows, up to about 20 000.
+    map_rows_ : array of shape (n_map,)
+        Indices of these rows.
+    objective_trace_ : list of arrays
+        One array: the objective after each iteration.
+    n_iter_ : int
+        Total number of iterations.
+    converged_ : bool
+        Whether the fit ended by `tol`.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : array of shape (d,)
+        Names of the features, if X has names that are all strings.
 
     See Also
     --------
     SPMTC : The same model, from easy examples to hard ones.
+    Consensus : The start of default fits.
 
     References
     ----------
@@ -55,7 +151,8 @@ map_rows_, n_iter_, converged_
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **MultiTaskClusterer._parameter_constraints,
         "within_weight": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="both")],
-        "task_offset": [StrOptions({"auto", "none", "mean", "scale"})],
+        "task_offset": [Registered(OFFSETS, "auto")],
+        "init": [Registered(STARTS, "auto", "consensus"), Consensus, "array-like"],
     }
 
     def __init__(
@@ -75,21 +172,19 @@ map_rows_, n_iter_, converged_
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
-        super().__init__(
-            n_clusters,
-            coupling=coupling,
-            membership=membership,
-            n_components=n_components,
-            max_iter=max_iter,
-            tol=tol,
-            init=init,
-            n_init=n_init,
-            random_state=random_state,
-            n_jobs=n_jobs,
-            verbose=verbose,
-        )
+        self.n_clusters = n_clusters
+        self.coupling = coupling
+        self.membership = membership
         self.within_weight = within_weight
         self.task_offset = task_offset
+        self.n_components = n_components
+        self.max_iter = max_iter
+        self.tol = tol
+        self.init = init
+        self.n_init = n_init
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
 
     def _within_weight(self) -> Any:
         return self.within_weight

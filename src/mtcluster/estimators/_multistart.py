@@ -1,86 +1,62 @@
-"""Solve from several starts, side by side, and keep the best."""
+"""Solve from several starts side by side, and keep the best."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
 
-from ..consensus.embedding import Sampling, from_sample, take_sample
-from ..core import starts
-from ..core.arrays import Array
-from ..core.blocks import Rows
-from ..core.model import Centers, Settings
+from ..core.blocks import PerRow
+from ..core.centers import Centers
+from ..core.model import Model, total_loss
 from ..core.pacing import Schedule
+from ..core.readout import read_out
 from ..core.solver import Fit, solve, still_best
+from ..engines import Engine
 from ._progress import FitProgress
 
-AUTO_STARTS = 3  # k-means starts of each kind; a random start is drawn once
-SAMPLE = 5_000  # rows that starts by k-means look at, or more:
-SAMPLE_CLUSTER = 100  # of them for each cluster of each task
+Maker = Callable[[np.random.Generator], PerRow]  # draws starting memberships
 
 
 @dataclass(frozen=True)
 class Run:
-    """A fit, its last state forgotten, and what is read off its centres: as it is stored, in the type of the data."""
+    """A fit without its last state, and what is read off its centres, in the type of the data."""
 
     fit: Fit
     centers: Centers
-    memberships: list[Array]
-    losses: list[Array]
+    memberships: PerRow
+    losses: PerRow
     total: float  # Σ L over all rows: what starts are compared by
 
 
-def kinds_of_starts(init: str, n_init: str | int, n_tasks: int, coupling: str) -> list[str]:
-    """The kind of each start, in the order in which ties are broken."""
-    kinds = [init] if init != "auto" else list(starts.kinds(n_tasks))
-    if isinstance(n_init, str):  # the projection coupling solves an eigenproblem of the size of the data a stage
-        n_init = 1 if init == "random" or coupling == "projection" else AUTO_STARTS
-    return kinds * n_init
-
-
 def best_of(
-    rows: Rows,
-    settings: Settings,
+    rows: Engine,
+    model: Model,
     pace: Schedule,
-    kinds: list[str],
-    given: list[Array] | None,
+    makers: Sequence[Maker],
     *,
-    sizes: list[int],
-    dtype: np.dtype,
     random_state: np.random.RandomState,
     n_jobs: int | None,
     progress: FitProgress,
 ) -> Run:
-    """The run of least Σ L over all rows; seeds are drawn beforehand, so that `n_jobs` changes nothing."""
-    seeds = random_state.randint(np.iinfo(np.int32).max, size=len(kinds))
+    """The run of lowest Σ L over all rows; seeds are drawn beforehand, so that `n_jobs` changes nothing."""
+    seeds = random_state.randint(np.iinfo(np.int32).max, size=len(makers))
 
     def run(index: int) -> Run:
-        rng = np.random.default_rng(seeds[index])
-        Ps = given or start(kinds[index], rows, settings, sizes, dtype, rng)
+        Ps = makers[index](np.random.default_rng(seeds[index]))
         watch = progress.start(index)
-        fit = solve(rows, settings, pace, Ps, watch)
+        fit = solve(rows, model, pace, Ps, watch)
         watch.end()
-        centers = fit.state.centers.astype(dtype)
-        memberships, losses = rows.read_out(settings, centers)
-        return Run(replace(fit, state=None), centers, memberships, losses, float(rows.sum(losses).sum()))
+        centers = fit.state.centers.astype(rows.dtype)
+        memberships, losses, _ = rows.apply(partial(read_out, model=model, centers=centers), outputs=2)
+        return Run(replace(fit, state=None), centers, memberships, losses, total_loss(rows, losses))
 
-    parallel = Parallel(n_jobs=n_jobs, require="sharedmem", return_as="generator")
+    parallel: Any = Parallel(n_jobs=n_jobs, require="sharedmem", return_as="generator")
     best: list[Run] = []
-    for one in parallel(delayed(run)(i) for i in range(len(kinds))):  # no more are kept than may still be the best
+    for one in parallel(delayed(run)(i) for i in range(len(makers))):  # keep no more than may still be the best
         best = still_best([*best, one], lambda kept: kept.total)
     return best[0]
-
-
-def start(
-    kind: str, rows: Rows, settings: Settings, sizes: list[int], dtype: np.dtype, rng: np.random.Generator
-) -> list[Array]:
-    """Starting memberships of a kind; k-means looks at a sample of the rows where they are many."""
-    c, m = rows.n_clusters, len(rows.origins)
-    if kind == "random":
-        return rows.place(starts.random(sizes, c, settings, rng, dtype))
-    how = Sampling(sample=max(SAMPLE, SAMPLE_CLUSTER * c * m), task_sample=SAMPLE_CLUSTER * c)
-    sample, positions = take_sample(rows, how, rng)
-    labels = starts.start(kind, sample, c, replace(settings, membership="binary"), rng)
-    return from_sample(rows, sample, positions, labels, c, settings)

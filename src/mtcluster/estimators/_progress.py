@@ -10,13 +10,6 @@ from typing import Any
 
 from ..core.pacing import Schedule
 
-try:
-    from sklearn.callback import CallbackSupportMixin
-except ImportError:  # scikit-learn before 1.9
-
-    class CallbackSupportMixin:  # type: ignore[no-redef]
-        """Stands in where scikit-learn has no callbacks."""
-
 
 @contextmanager
 def watched(estimator: Any, listener: Callable[..., None]) -> Iterator[None]:

@@ -6,7 +6,6 @@ What is computed for them goes back through the same door, in the order in which
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass
 from numbers import Real
 from typing import Any
 
@@ -14,97 +13,71 @@ import numpy as np
 from scipy import sparse
 from sklearn import get_config
 from sklearn.utils import check_array
-from sklearn.utils._array_api import get_namespace
 from sklearn.utils.validation import validate_data
 
+from .._sklearn_compat import get_namespace
 from .._utils.tasks import Positions, as_parts, encode_tasks, label_array, task_rows
-from ..core.arrays import Array, Picked, Summary, host, is_sparse, pieces, rows_at
+from ..core.arrays import Array, Picked, host, is_sparse, not_finite, pieces, rows_at
+from ..engines import Engine, LocalData, LocalEngine, engine_of
 
 COPIED = 2**21  # numbers of a matrix up to which rows that stand apart are copied, one task after the other
 
 
-@dataclass(frozen=True)
-class TaskData:
-    """Rows by task: `Xs[k]` holds the rows `rows[k]` of the n rows, and belongs to the task `labels[k]`."""
+def open_rows(
+    estimator: Any,
+    X: Any,
+    tasks: Any,
+    *,
+    reset: bool,
+    sample_weight: Any = None,
+    pooled: bool = False,
+    centered: bool = True,
+    n_jobs: int | None = None,
+    threads: bool = True,
+) -> Engine:
+    """The one door: whatever X is, checked and split by task, on the engine that works on such arrays.
 
-    labels: Array
-    Xs: list[Any]  # matrices, or `Picked` rows of one
-    rows: list[Positions]
-    n: int
-    named: bool = True  # did the user say which task the rows belong to?
-    source: Any = None  # the matrix of all rows, where they came in one
-    xp: Any = np  # the library of the arrays
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """The floating type, as NumPy names it."""
-        return np.dtype(str(self.Xs[0].dtype).rpartition(".")[2])
-
-    @property
-    def sizes(self) -> list[int]:
-        """Number of rows of each task."""
-        return [int(X.shape[0]) for X in self.Xs]
-
-    @property
-    def n_features(self) -> int:
-        """Number of features."""
-        return int(self.Xs[0].shape[1])
-
-    def place(self, values: Array) -> Array:
-        """An array of NumPy's where the rows live."""
-        if self.xp is np:
-            return values
-        X = getattr(self.Xs[0], "matrix", self.Xs[0])
-        return self.xp.asarray(values, device=(X.data if is_sparse(X) else X).device)
-
-    def matrix(self, k: int) -> Any:
-        """The rows of a task in one matrix."""
-        return self.Xs[k][:] if isinstance(self.Xs[k], Picked) else self.Xs[k]
-
-    def stack(self) -> Any:
-        """All rows in one matrix, in their order."""
-        if self.source is not None:
-            return self.source
-        if any(sparse.issparse(X) for X in self.Xs):
-            return sparse.vstack([sparse.csr_matrix(X) for X in self.Xs], format="csr")
-        return self.join(self.Xs)
-
-    def pooled(self) -> TaskData:
-        """The same rows as one task."""
-        X = self.stack()
-        return TaskData(np.array([0]), [X], [slice(0, self.n)], self.n, named=False, source=X, xp=self.xp)
-
-    def split(self, values: Array) -> list[Array]:
-        """Per-row values, one array a task."""
-        return [values[rows] for rows in self.rows]
-
-    def indices(self) -> Array:
-        """The index of each row's task among the labels."""
-        return self.join([self.place(np.full(size, k)) for k, size in enumerate(self.sizes)])
-
-    def weights(self, sample_weight: Any) -> Array:
-        """Sample weights in the order of the rows."""
-        return self.place(self.join(read_weights(sample_weight, self, np.dtype(np.float64))))
-
-    def given(self, init: Any, n_clusters: int, binary: bool) -> list[Array]:
-        """Memberships that the user gave as a start, checked, where the rows live."""
-        P, wanted = check_start(init, self.dtype, binary=False), (self.n, n_clusters)
-        if P.shape != wanted:
-            raise ValueError(f"init has shape {P.shape}, but memberships of shape {wanted} are needed.")
-        return [self.place(part) for part in self.split(np.argmax(P, axis=1) if binary else P)]
-
-    def join(self, parts: list[Array]) -> Array:
-        """Per-task arrays back in the order of the rows."""
-        if not isinstance(parts[0], np.ndarray):
-            order = np.argsort(np.concatenate([np.arange(self.n)[rows] for rows in self.rows]))
-            return self.xp.take(self.xp.concat(parts), self.xp.asarray(order, device=parts[0].device), axis=0)
-        out = np.empty((self.n, *parts[0].shape[1:]), dtype=np.result_type(*parts))
-        for rows, part in zip(self.rows, parts, strict=True):
-            out[rows] = part
-        return out
+    `reset` records the features on the estimator, otherwise they are compared with those it has. `pooled`: all rows
+    are one task. `centered`: losses may be computed from the mean of each task instead of 0.
+    """
+    engine = engine_of(X)
+    if engine is not None:
+        features = _Features(estimator, reset)
+        return engine.read(X, tasks, sample_weight, features, pooled=pooled, centered=centered)
+    data = read_tasks(estimator, X, tasks, reset=reset)
+    us = read_weights(sample_weight, data, data.dtype)
+    if pooled:
+        data, us = data.pooled(), [data.join(us)]
+    return LocalEngine(data, us, centered=centered, n_jobs=n_jobs, threads=threads)
 
 
-def read_tasks(estimator: Any, X: Any, tasks: Any = None, *, reset: bool) -> TaskData:
+class _Features:
+    """Records the features of the first data set on an estimator, and compares those of others with them."""
+
+    def __init__(self, estimator: Any, reset: bool) -> None:
+        self.estimator, self.reset = estimator, reset
+
+    def __call__(self, n_features: int, columns: Any) -> None:
+        stand_in: Any = np.zeros((1, n_features))
+        if columns is not None:
+            import pandas as pd
+
+            stand_in = pd.DataFrame(stand_in, columns=list(columns))
+        validate_data(self.estimator, stand_in, reset=self.reset, skip_check_array=True)
+        self.reset = False
+
+
+def check_counting(labels: Array, sizes: list[int], counting: Any) -> None:
+    """Every task needs a row with positive weight."""
+    for label, size, count in zip(labels, sizes, counting, strict=True):
+        if not count:
+            raise ValueError(
+                f"sample_weight is zero for all {size} rows of task {_name(label)}: "
+                "at least one needs a positive weight."
+            )
+
+
+def read_tasks(estimator: Any, X: Any, tasks: Any = None, *, reset: bool) -> LocalData:
     """Validate X and split it by task.
 
     X is one matrix with `tasks`, a label for each row (None: one task), or a dict or list of matrices, one a task.
@@ -123,7 +96,7 @@ def read_tasks(estimator: Any, X: Any, tasks: Any = None, *, reset: bool) -> Tas
     return data
 
 
-def read_weights(sample_weight: Any, data: TaskData, dtype: Any) -> list[Array]:
+def read_weights(sample_weight: Any, data: LocalData, dtype: Any) -> list[Array]:
     """Sample weights of each task; they must be non-negative and not all zero in any task."""
     if sample_weight is None:
         return [np.ones(X.shape[0], dtype=dtype) for X in data.Xs]
@@ -146,15 +119,11 @@ def read_weights(sample_weight: Any, data: TaskData, dtype: Any) -> list[Array]:
     for label, part in zip(data.labels, split, strict=True):
         if np.any(part < 0):
             raise ValueError(f"sample_weight must not be negative: task {_name(label)} has a weight of {part.min()}.")
-        if not np.any(part > 0):
-            raise ValueError(
-                f"sample_weight is zero for all {len(part)} rows of task {_name(label)}: "
-                "at least one needs a positive weight."
-            )
+    check_counting(data.labels, data.sizes, [np.count_nonzero(part) for part in split])
     return split
 
 
-def _weights_by_task(parts: dict[Hashable, Any], data: TaskData) -> Array:
+def _weights_by_task(parts: dict[Hashable, Any], data: LocalData) -> Array:
     """Weights that came as a dict or list, in the order of the rows."""
     labels = data.labels.tolist()
     if set(parts) != set(labels):
@@ -168,25 +137,15 @@ def _weights_by_task(parts: dict[Hashable, Any], data: TaskData) -> Array:
     return data.join(arrays)
 
 
-def check_start(init: Any, dtype: Any, binary: bool) -> Array:
-    """Memberships (n, c) that the user gave as `init`; binary: as labels."""
+def check_start(init: Any, dtype: Any, labels_only: bool) -> Array:
+    """Memberships (n, c) that the user gave as `init`, or the labels that they mean."""
     try:
         P = check_array(near(init), dtype=dtype, input_name="init", ensure_min_samples=0)
     except (TypeError, ValueError) as error:
         raise named_error(error, init, "init") from error
     if np.any(P < 0) or np.any(P.sum(axis=1) == 0):
         raise ValueError("init must hold non-negative memberships, with at least one positive entry in each row.")
-    return np.argmax(P, axis=1) if binary else P
-
-
-def check_weights(summary: Summary, labels: Array, sizes: list[int]) -> None:
-    """Every task needs a row that counts."""
-    for label, size, counting in zip(labels, sizes, summary.counting, strict=True):
-        if not counting:
-            raise ValueError(
-                f"sample_weight is zero for all {size} rows of task {_name(label)}: "
-                "at least one needs a positive weight."
-            )
+    return np.argmax(P, axis=1) if labels_only else P
 
 
 def library(X: Any) -> Any:
@@ -248,7 +207,7 @@ def _matrix(estimator: Any, X: Any, name: str, *, reset: bool, first: bool = Tru
     return checked
 
 
-def _stack_of(estimator: Any, parts: dict[Hashable, Any], *, reset: bool) -> TaskData:
+def _stack_of(estimator: Any, parts: dict[Hashable, Any], *, reset: bool) -> LocalData:
     """Data sets that came apart."""
     Xs: list[Any] = []
     first_key = next(iter(parts))
@@ -275,7 +234,7 @@ def _stack_of(estimator: Any, parts: dict[Hashable, Any], *, reset: bool) -> Tas
         Xs = [X if X.dtype == xp.float64 else xp.astype(X, xp.float64) for X in Xs]
     ends = np.cumsum([X.shape[0] for X in Xs])
     rows: list[Positions] = [slice(int(end) - X.shape[0], int(end)) for X, end in zip(Xs, ends, strict=True)]
-    return TaskData(label_array(list(parts)), Xs, rows, int(ends[-1]), xp=xp)
+    return LocalData(label_array(list(parts)), Xs, rows, int(ends[-1]), xp=xp)
 
 
 def _check_columns(own: list[Any], others: list[Any], name: str) -> None:
@@ -295,14 +254,14 @@ def _check_dates(X: Any, name: str) -> None:
         raise ValueError(f"{name} has {len(dates)} column(s) that are dates, not numbers: {', '.join(dates[:5])}.")
 
 
-def _split(X: Any, labels: Array, codes: Array, named: bool) -> TaskData:
+def _split(X: Any, labels: Array, codes: Array, named: bool) -> LocalData:
     """Rows of each task, from one matrix."""
     xp, n = library(X), int(X.shape[0])
     if len(labels) == 1:
-        return TaskData(labels, [X], [slice(0, n)], n, named, X, xp)
+        return LocalData(labels, [X], [slice(0, n)], n, named, X, xp)
     rows = task_rows(codes, len(labels))
     lazy = _numbers(X) > COPIED
-    return TaskData(labels, [_rows_of(X, r, xp, lazy) for r in rows], rows, n, source=X, xp=xp)
+    return LocalData(labels, [_rows_of(X, r, xp, lazy) for r in rows], rows, n, source=X, xp=xp)
 
 
 def _rows_of(X: Any, rows: Positions, xp: Any, lazy: bool) -> Any:
@@ -322,9 +281,9 @@ def _numbers(X: Any) -> int:
     return int(X.nnz) if is_sparse(X) else int(X.shape[0] * X.shape[1])
 
 
-def _check_finite(data: TaskData, names: list[str]) -> None:
+def _check_finite(data: LocalData, names: list[str]) -> None:
     """Refuse NaN and infinity, saying where the first stands: in the user's own numbering."""
-    for label, X, rows, name in zip(data.labels, data.Xs, data.rows, names, strict=True):
+    for label, X, rows, name in zip(data.labels, data.Xs, data.positions, names, strict=True):
         bad = np.concatenate([part.start + not_finite(rows_at(X, part), data.xp) for part in pieces(X)])
         if not len(bad):
             continue
@@ -335,18 +294,6 @@ def _check_finite(data: TaskData, names: list[str]) -> None:
             f"Input {name} contains {what} in {len(bad)} row(s) of task {_name(label)}, "
             f"the first of them row {own_numbering[bad[0]]}: fill these values in or drop the rows."
         )
-
-
-def not_finite(X: Any, xp: Any) -> Array:
-    """Which rows hold NaN or infinity."""
-    values = X.data if is_sparse(X) else X
-    with np.errstate(over="ignore", invalid="ignore"):
-        if np.isfinite(float(xp.sum(values))) or bool(xp.all(xp.isfinite(values))):
-            return np.zeros(0, dtype=np.intp)
-        if is_sparse(X):
-            marked = type(X)((~xp.isfinite(values) * 1.0, X.indices, X.indptr), shape=X.shape)
-            return np.flatnonzero(host(marked.sum(axis=1)).ravel())
-        return np.flatnonzero(~host(xp.all(xp.isfinite(values), axis=1)))
 
 
 def named_error(error: Exception, X: Any, name: str) -> Exception:

@@ -14,17 +14,17 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.utils import check_random_state
 
 from .._utils.tables import Table
-from ..consensus.embedding import Look, directional, look_at, take_sample, task_frame
-from ..consensus.vote import Vote, locate
-from ..core import starts
+from ..consensus import Consensus
+from ..consensus.embedding import Embedding
+from ..consensus.members import blocks_of, starts_of
 from ..core.arrays import Array
-from ..core.blocks import LocalRows
-from ..core.model import Block, Settings, make_block
+from ..core.blocks import Block, Blocks, Place
+from ..core.model import Model
 from ..core.pacing import Schedule
 from ..core.readout import read_out
 from ..core.solver import Fit, best_fit
-from ..engines.local import local_rows
-from ..estimators._validation import read_tasks, read_weights
+from ..engines import Engine
+from ..estimators._validation import open_rows
 
 __all__ = ["Selection", "select_n_clusters"]
 
@@ -125,17 +125,16 @@ def select_n_clusters(
     >>> select_n_clusters(X, tasks=tasks, n_clusters=range(2, 6), random_state=0).n_clusters
     3
     """
-    data = read_tasks(_Reader(), X, tasks, reset=True)
-    us = read_weights(sample_weight, data, data.dtype)
     numbers = _read_numbers(n_clusters)
     rng = check_random_state(random_state)
-    look = _look(local_rows(data, us, Settings(0.5, 1), numbers[0]), numbers, rng)
-    _check_rows(numbers, min(map(len, look.Ys)))
+    with open_rows(_Reader(), X, tasks, reset=True, sample_weight=sample_weight) as engine:
+        found = _embedding(engine, numbers, rng)
+    _check_rows(numbers, min(map(len, found.Ys)))
     seeds = rng.randint(np.iinfo(np.int32).max, size=SPLITS)
-    splits = Parallel(n_jobs=n_jobs, require="sharedmem")(delayed(_split)(look, numbers, seed) for seed in seeds)
-    found = np.array(splits)  # (splits, numbers, 2)
-    stability, explained = found[:, :, 0].mean(axis=0), found[:, :, 1].mean(axis=0)
-    error = found[:, :, 0].std(axis=0, ddof=1) / np.sqrt(SPLITS)
+    splits = Parallel(n_jobs=n_jobs, require="sharedmem")(delayed(_split)(found, numbers, seed) for seed in seeds)
+    values = np.array(splits)  # (splits, numbers, 2)
+    stability, explained = values[:, :, 0].mean(axis=0), values[:, :, 1].mean(axis=0)
+    error = values[:, :, 0].std(axis=0, ddof=1) / np.sqrt(SPLITS)
     table = Table(n_clusters=numbers, stability=stability.tolist(), error=error.tolist(), explained=explained.tolist())
     return Selection(table, *_suggest(numbers, stability, explained))
 
@@ -160,51 +159,50 @@ def _check_rows(numbers: list[int], smallest: int) -> None:
         )
 
 
-def _look(rows: LocalRows, numbers: list[int], rng: np.random.RandomState) -> Look:
-    """The rows as the vote of `SPMTC` sees them."""
-    how = Vote()
-    middle = min(numbers[len(numbers) // 2], min(map(len, rows.blocks)))
-    offset, _ = locate(rows, how, middle, rng)
-    frame = Settings(0.5, 1, offsets=task_frame(rows, offset)[0])
+def _embedding(rows: Engine, numbers: list[int], rng: np.random.RandomState) -> Embedding:
+    """The rows as the members of the consensus of `SPMTC` see them."""
+    how = Consensus()
+    middle = min(numbers[len(numbers) // 2], min(rows.sizes))
+    offset, _, embedder = how.locate(rows, middle, rng)
     seed = rng.randint(np.iinfo(np.int32).max)
-    sample, _ = take_sample(rows, how, np.random.default_rng(seed))
-    return look_at(sample, frame, how.dimensions, paced=True, unit_rows=directional(rows.summary), seed=seed)
+    embedder = embedder or how.embedder(rows, (seed, seed))
+    return embedder.embedding(offset).downweighted(how.distant_neighbor, how.distant)
 
 
-def _split(look: Look, numbers: list[int], seed: int) -> list[tuple[float, float]]:
+def _split(found: Embedding, numbers: list[int], seed: int) -> list[tuple[float, float]]:
     """For each number of clusters, the agreement between halves and the variance that the other half explains."""
     rng = np.random.default_rng(seed)
-    orders = [rng.permutation(len(Y)) for Y in look.Ys]
+    orders = [rng.permutation(len(Y)) for Y in found.Ys]
+    means = [Y.mean(axis=0) for Y in found.Ys]
     halves = [
-        [
-            make_block(Y[order[part::2]], u[order[part::2]], Y.mean(axis=0))
-            for Y, u, order in zip(look.Ys, look.us, orders, strict=True)
-        ]
+        blocks_of(
+            [Y[order[part::2]] for Y, order in zip(found.Ys, orders, strict=True)],
+            [u[order[part::2]] for u, order in zip(found.us, orders, strict=True)],
+            means,
+        )
         for part in (0, 1)
     ]
     return [_compare(halves, c, rng) for c in numbers]
 
 
 def _compare(halves: list[list[Block]], c: int, rng: np.random.Generator) -> tuple[float, float]:
-    settings = Settings(0.5, min(c, halves[0][0].X.shape[1]))
-    fits = [_best(half, c, settings, rng) for half in halves]
+    model = Model(c, 0.5, min(c, halves[0][0].X.shape[1]))
+    fits = [_best(half, model, rng) for half in halves]
     agreement, explained = [], []
     for own, other in ((0, 1), (1, 0)):
-        theirs = [read_out(b.X, settings, fits[other].state.centers, k) for k, b in enumerate(halves[own])]
-        agreement.append(
-            adjusted_rand_score(np.concatenate(fits[own].state.Ps), np.concatenate([labels for labels, _ in theirs]))
-        )
+        blocks = halves[own]
+        labels, losses, _ = read_out(Place([b.X for b in blocks]), model=model, centers=fits[other].state.centers)
+        agreement.append(adjusted_rand_score(np.concatenate(fits[own].state.Ps), np.concatenate(labels)))
         total = sum(float(b.u @ np.sum((b.X - np.average(b.X, axis=0, weights=_positive(b.u))) ** 2, axis=1))
-                    for b in halves[own])  # fmt: skip
-        left = sum(float(b.u @ L) for b, (_, L) in zip(halves[own], theirs, strict=True))
+                    for b in blocks)  # fmt: skip
+        left = sum(float(b.u @ L) for b, L in zip(blocks, losses, strict=True))
         explained.append(1 - left / total if total > 0 else 0.0)
     return float(np.mean(agreement)), float(np.mean(explained))
 
 
-def _best(blocks: list[Block], c: int, settings: Settings, rng: np.random.Generator) -> Fit:
-    kinds = [kind for kind in starts.kinds(len(blocks)) for _ in range(STARTS)]
-    begun = [starts.start(kind, blocks, c, settings, rng) for kind in kinds]
-    return best_fit(LocalRows(blocks, c), settings, Schedule(), begun)
+def _best(blocks: list[Block], model: Model, rng: np.random.Generator) -> Fit:
+    begun = [labels for kind in starts_of(blocks, model.n_clusters, STARTS, rng) for labels in kind]
+    return best_fit(Blocks(blocks), model, Schedule(), begun)
 
 
 def _positive(u: Array) -> Array:

@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.model_selection import BaseCrossValidator, StratifiedKFold
 from sklearn.utils.metadata_routing import UNUSED, MetadataRequest
-from sklearn.utils.validation import _num_samples
 
+from .._sklearn_compat import num_samples
 from .._utils.tasks import encode_tasks
 from ..core.arrays import Array
 from ..metrics import joint_accuracy
@@ -31,7 +31,7 @@ class _TaskSplitter(BaseCrossValidator):
                 f"{type(self).__name__} needs tasks, the task of each row. A search or cross_validate passes them on "
                 "with sklearn.set_config(enable_metadata_routing=True)."
             )
-        return encode_tasks(tasks, _num_samples(tasks if X is None else X))
+        return encode_tasks(tasks, num_samples(tasks if X is None else X))
 
 
 class TaskKFold(_TaskSplitter):

@@ -7,13 +7,15 @@ from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
-from scipy.optimize import linear_sum_assignment
 from sklearn.base import clone
-from sklearn.utils import _safe_indexing, check_random_state
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
+from .._sklearn_compat import safe_indexing
 from .._utils.tasks import as_parts, encode_tasks
 from ..core.arrays import Array, host
+from ..core.matching import renumber
+from ..core.sampling import Sampling, draw_by_task
 from ..estimators._baselines import PerTask
 
 __all__ = ["Stability", "restart_stability"]
@@ -107,8 +109,8 @@ def restart_stability(
     names, codes = encode_tasks(tasks, len(labels))
     rng = check_random_state(random_state)
     least = max(LEAST, 2 * len(np.unique(labels)))
-    rows = _sample(codes, len(names), max_rows, least, rng)
-    some, own, at = _safe_indexing(X, rows), labels[rows], codes[rows]
+    rows = _sample(codes, len(names), Sampling(max_rows, least), rng)
+    some, own, at = safe_indexing(X, rows), labels[rows], codes[rows]
     seeds = rng.randint(np.iinfo(np.int32).max, size=n_restarts)
     again = Parallel(n_jobs=n_jobs, require="sharedmem")(
         delayed(_fit_again)(model, some, None if tasks is None else names[at], seed) for seed in seeds
@@ -130,19 +132,15 @@ def restart_stability(
     )
 
 
-def _sample(codes: Array, n_tasks: int, max_rows: int, least: int, rng: np.random.RandomState) -> Array:
-    if len(codes) <= max_rows:
-        return np.arange(len(codes))
-    parts = []
-    for k in range(n_tasks):
-        own = np.flatnonzero(codes == k)
-        size = min(len(own), max(least, round(max_rows * len(own) / len(codes))))
-        parts.append(rng.choice(own, size=size, replace=False))
-    return np.sort(np.concatenate(parts))
+def _sample(codes: Array, n_tasks: int, how: Sampling, rng: np.random.RandomState) -> Array:
+    owns = [np.flatnonzero(codes == k) for k in range(n_tasks)]
+    picked = draw_by_task([len(own) for own in owns], how, rng)
+    return np.sort(np.concatenate([own[at] for own, at in zip(owns, picked, strict=True)]))
 
 
 def _fit_again(model: Any, X: Any, tasks: Array | None, seed: int) -> Array:
     fresh = clone(model)
+    fresh._draws_map = False  # nobody draws it
     names = [name for name in fresh.get_params() if name.split("__")[-1] == "random_state"]
     return host(fresh.set_params(**dict.fromkeys(names, int(seed))).fit(X, tasks=tasks).labels_)
 
@@ -152,9 +150,7 @@ def _matched(found: Array, own: Array, apart: Array, c: int) -> Array:
     out = np.empty_like(found)
     for part in np.unique(apart):
         at = apart == part
-        overlap = np.zeros((c, c))
-        np.add.at(overlap, (found[at], own[at]), 1)
-        out[at] = linear_sum_assignment(overlap, maximize=True)[1][found[at]]
+        out[at] = renumber(found[at], np.eye(c)[own[at]])
     return out
 
 

@@ -1,19 +1,85 @@
-"""The paper's own W-step (eq. 25): the smallest eigenvectors of the within-cluster scatter, in the span of the data."""
+"""Projection coupling, ‖x W − p M‖², the paper's own: W = the smallest eigenvectors of the within-cluster scatter (eq. 25)."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import linalg
 from scipy.sparse.linalg import LinearOperator, eigsh
 
-from .arrays import Array, Matrix, pieces, rows_at
-from .model import Block
-from .updates import complete, fix_signs
+from ..arrays import Array, Matrix, pieces, rows_at
+from ..blocks import Block, PerRow, Place, RowSource, Weight, totals
+from ..capabilities import Capabilities
+from .base import Coupling, Subspace
+from .subspaces import complete, fix_signs
+
+if TYPE_CHECKING:
+    from ..model import Model, State
 
 DENSE = 300  # up to this order the eigenproblem is solved densely
 EPS = float(np.finfo(np.float64).eps)
+MAX_ORDER = 20_000  # of the dense eigenproblem
+NO_COUPLING = 1e-4  # a shared term with a smaller share of the data's energy moves nothing
+
+
+class Projection(Coupling):
+    """The subspace in which clusters are tight. On most data it can be one in which nothing varies."""
+
+    name = "projection"
+    supports = Capabilities(dask=False, gpu=False, offsets=False, task_shares=False, max_order=MAX_ORDER)
+    own_threads = False  # most of the work is eigenproblems
+    n_init = 1  # each start costs an eigenproblem of the size of the data per stage
+
+    def prepare(self, rows: RowSource) -> Span:
+        """The span of the data."""
+        return span_of(rows.take(None))
+
+    def subspace(self, model: Model, rows: RowSource, weights: PerRow, prepared: Span) -> Subspace | None:
+        """The smallest eigenvectors of S_w for the weights of a stage."""
+        scatter = rows.apply(partial(_scatter, span=prepared), weights)[-1]
+        return partial(subspace_of_projection, span=prepared, scatter=scatter)
+
+    def energy_basis(self, W: Array | None) -> Array | None:
+        """The energy of a row is that in the subspace."""
+        return W
+
+    def fault(self, model: Model, rows: RowSource, state: State, prepared: Span) -> str | None:
+        """Whether the subspace carries no energy, or leaves no residual, so that it couples nothing."""
+        inside, residual = energy_shares(model, rows, state, prepared)
+        if min(inside, residual) >= NO_COUPLING or np.min(model.shares) == 1:
+            return None
+        what = "carries no energy" if inside < NO_COUPLING else "leaves no residual"
+        return (
+            f"coupling='projection': the shared subspace {what} ({inside:.0e} of the data's energy lies in it, "
+            f"{residual:.0e} of that is residual), so it does not couple the tasks. coupling='reconstruction' does."
+        )
+
+
+def energy_shares(model: Model, rows: RowSource, state: State, span: Span) -> tuple[float, float]:
+    """At the best W for the final memberships: its share of the data's energy, and what share of that is residual."""
+    weights = state.weights
+    found = rows.apply(partial(totals, membership=model.membership, n_clusters=model.n_clusters), state.Ps, weights)[-1]
+    subspace = model.coupling.subspace(model, rows, weights, span)
+    centers = model.update_centers(found.S, found.T, state.centers, subspace)
+    energy, inside, residual = rows.apply(partial(_energies, model=model, centers=centers), state.Ps, weights)[-1]
+    return float(inside / energy) if energy else 0.0, float(residual / inside) if inside else 0.0
+
+
+def _energies(place: Place, Ps: list[Array], weights: list[Weight], *, model: Model, centers: Any) -> tuple[Array]:
+    """Energy of the rows, what of it lies in the subspace, and the residual there."""
+    found = np.zeros(3)
+    for block, P, weight in zip(place.blocks, Ps, weights, strict=True):
+        XW, w = block.X[:] @ centers.W, weight.w
+        residual = XW - model.membership.fitted(P, centers.M)
+        found += [w @ block.sq, np.sum(w[:, None] * XW**2), np.sum(w[:, None] * residual**2)]
+    return (found,)
+
+
+def _scatter(place: Place, weights: list[Weight], *, span: Span) -> tuple[Scatter]:
+    return (span.scatter(place.blocks, [weight.w for weight in weights]),)
 
 
 @dataclass(frozen=True)
@@ -43,9 +109,8 @@ class Span:
     basis: Array  # (d, r)
     rows: Array | None  # (n, r)
 
-    def scatter(self, blocks: list[Block], vs: list[Array]) -> Scatter:
-        """The total scatter of weighted rows; without weights the basis is its eigenvectors already."""
-        weights = [b.u * v for b, v in zip(blocks, vs, strict=True)]
+    def scatter(self, blocks: list[Block], weights: list[Array]) -> Scatter:
+        """The total scatter of rows with weights w = u v; without weights the basis is its eigenvectors already."""
         if self.rows is not None:
             total = self.rows.T @ (np.concatenate(weights)[:, None] * self.rows)
         else:

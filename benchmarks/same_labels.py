@@ -1,0 +1,172 @@
+"""Labels of this state against those of another commit, on one machine: `python -m benchmarks.same_labels --against COMMIT`.
+
+Both states fit the same rows with the same seeds: default fits and fits with fixed settings, on every task set of the
+data folder (`MTCLUSTER_DATA`) and on generated ones. Fits with fixed settings should not change a label; the mean ACC
+of a default fit should not fall by more than 0.5 points on any set. Exit code 1 where one does.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tarfile
+import tempfile
+import warnings
+from io import BytesIO
+from pathlib import Path
+
+import numpy as np
+from scipy import sparse
+from scipy.optimize import linear_sum_assignment
+from sklearn.datasets import load_digits, load_iris, make_blobs
+from sklearn.feature_extraction.text import TfidfTransformer
+from sklearn.preprocessing import scale
+
+ALLOWED = 0.5  # points of ACC that a default fit may lose
+SEEDS = 5
+# Name → class, parameters and number of seeds; all of them known to both states.
+FITS = {
+    "default SPMTC": ("SPMTC", {}, SEEDS),
+    "default LSSMTC": ("LSSMTC", {}, SEEDS),
+    "SPMTC soft, λ1 = 0.5": ("SPMTC", {"within_weight": 0.5}, 1),
+    "SPMTC hard, per-task": ("SPMTC", {"within_weight": 0.3, "weighting": "hard", "init": "per-task"}, 1),
+    "SPMTC non-negative": (
+        "SPMTC",
+        {"within_weight": 0.5, "membership": "nonnegative", "init": "random", "soft_rule": "paper"},
+        1,
+    ),
+    "LSSMTC pooled, offset": ("LSSMTC", {"within_weight": 0.7, "init": "pooled", "task_offset": "mean"}, 1),
+    "ASI": ("ASI", {}, 1),
+}
+
+
+def data_sets(folder: Path | None):
+    """(name, X, y, tasks), made without mtcluster: both states see the same arrays."""
+    for path in sorted(folder.glob("*.npz")) if folder else []:
+        with np.load(path, allow_pickle=False) as file:
+            arrays = dict(file)
+        m = len({key.split("_")[0] for key in arrays if key.startswith("task") and key.endswith("_y")})
+        parts = []
+        for k in range(1, m + 1):
+            own = {key.removeprefix(f"task{k}_"): v for key, v in arrays.items() if key.startswith(f"task{k}_")}
+            csr = (own[name] for name in ("data", "indices", "indptr")) if "data" in own else None
+            parts.append(sparse.csr_matrix(tuple(csr), shape=tuple(own["shape"])) if csr else own["X"])
+        X = sparse.vstack(parts, format="csr") if sparse.issparse(parts[0]) else np.concatenate(parts)
+        y = np.concatenate([arrays[f"task{k}_y"] for k in range(1, m + 1)])
+        tasks = np.repeat(np.arange(m), [part.shape[0] for part in parts])
+        if "vocabulary" in arrays or path.stem.split("_")[0] in ("comp", "rec", "orgs", "people", "webkb", "webkb6"):
+            X = TfidfTransformer(sublinear_tf=True).fit_transform(X.astype(float))
+        elif path.stem == "vowels_hillenbrand95":
+            X = scale(np.log(X))
+        elif path.stem == "heart_disease":
+            X = scale(X)
+        yield path.stem, X, y, tasks
+    yield from generated()
+
+
+def generated():
+    """Sets that everybody can make."""
+    rng = np.random.default_rng(0)
+    digits, iris = load_digits(), load_iris()
+    tasks = rng.integers(3, size=len(digits.target))
+    yield "digits-shifted", digits.data + 4 * rng.normal(size=(3, 64))[tasks], digits.target, tasks
+    yield "iris-two-tasks", iris.data, iris.target, np.arange(150) % 2
+    for name, n, d, c, spread in (("blobs", 600, 10, 5, 2.0), ("blobs-many-rows", 12_000, 20, 6, 3.0)):
+        X, y = make_blobs(n, d, centers=c, cluster_std=spread, random_state=0)
+        tasks = rng.integers(4, size=n)
+        yield name, X, y, tasks
+        yield f"{name}-moved", X + 5 * rng.normal(size=(4, d))[tasks], y, tasks
+    yield "noise", rng.normal(size=(400, 6)), rng.integers(4, size=400), np.arange(400) % 2
+
+
+def accuracy(y, labels) -> float:
+    """Share of rows that agree under the best matching of classes and clusters."""
+    table = np.zeros((y.max() + 1, labels.max() + 1))
+    np.add.at(table, (y, labels), 1)
+    return float(table[linear_sum_assignment(table, maximize=True)].sum() / len(y))
+
+
+def fit_all(folder: Path | None, only: list[str], out: Path) -> None:
+    """Labels of all fits, by the mtcluster on the path."""
+    import mtcluster
+
+    found = {}
+    for name, X, y, tasks in data_sets(folder):
+        if only and name not in only:
+            continue
+        for fit, (kind, parameters, seeds) in FITS.items():
+            for seed in range(seeds):
+                model = getattr(mtcluster, kind)(len(np.unique(y)), random_state=seed, **parameters)
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    try:
+                        labels = model.fit(X, tasks=tasks).labels_
+                    except ValueError as error:  # the same in both states, or it shows
+                        labels = np.array([-1, len(str(error))])
+                found[f"{name}|{fit}|{seed}"] = labels
+        print(f"  {name}", file=sys.stderr, flush=True)
+    np.savez(out, **found)
+
+
+def compare(before, after, folder: Path | None, only: list[str]) -> int:
+    """Print a table; the number of differences that are too large."""
+    bad = 0
+    print(f"{'set':28} {'fit':24} {'labels equal':>12} {'ACC before':>10} {'after':>7}")
+    for name, _, y, tasks in data_sets(folder):
+        if only and name not in only:
+            continue
+        for fit, (_, _, seeds) in FITS.items():
+            keys = [f"{name}|{fit}|{seed}" for seed in range(seeds)]
+            pairs = [(before[key], after[key]) for key in keys]
+            same = np.mean([a.shape == b.shape and bool(np.all(a == b)) for a, b in pairs])
+            if any(a.min() < 0 or b.min() < 0 for a, b in pairs):
+                acc = [0.0, 0.0]
+            else:
+                acc = [
+                    100 * np.mean([accuracy(y[tasks == k], l[tasks == k]) for l in state for k in np.unique(tasks)])
+                    for state in zip(*pairs, strict=True)
+                ]
+            wrong = acc[1] < acc[0] - ALLOWED if fit.startswith("default") else same < 1
+            bad += wrong
+            print(f"{name:28} {fit:24} {same:12.0%} {acc[0]:10.2f} {acc[1]:7.2f}{'  <<<' if wrong else ''}", flush=True)
+    return bad
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--against", metavar="COMMIT", help="commit to compare with")
+    parser.add_argument("--sets", type=lambda text: text.split(","), default=[], metavar="A,B", help="default: all")
+    parser.add_argument("--child", type=Path, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    folder = Path(os.environ["MTCLUSTER_DATA"]) if os.environ.get("MTCLUSTER_DATA") else None
+    if arguments.child:
+        fit_all(folder, arguments.sets, arguments.child)
+        return 0
+    if not arguments.against:
+        parser.error("--against COMMIT says what to compare with")
+    root = Path(__file__).parents[1]
+    with tempfile.TemporaryDirectory() as scratch:
+        archive = subprocess.run(
+            ["git", "archive", arguments.against, "src"], cwd=root, check=True, capture_output=True
+        )
+        with tarfile.open(fileobj=BytesIO(archive.stdout)) as tar:
+            tar.extractall(scratch, filter="data")
+        states = []
+        for name, source in ((arguments.against, Path(scratch) / "src"), ("this state", root / "src")):
+            print(name, file=sys.stderr, flush=True)
+            out = Path(scratch) / f"{len(states)}.npz"
+            sets = ["--sets", ",".join(arguments.sets)] if arguments.sets else []
+            subprocess.run(
+                [sys.executable, __file__, "--child", str(out), *sets],
+                env=os.environ | {"PYTHONPATH": str(source)}, check=True,
+            )  # fmt: skip
+            states.append(dict(np.load(out)))
+        bad = compare(*states, folder, arguments.sets)
+    print(f"{bad} difference(s) that are too large." if bad else "No difference that matters.")
+    return int(bad > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,53 @@
+"""Everything of scikit-learn that is not part of its public API, or not in all versions that are supported."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from sklearn.base import _fit_context as fit_context
+from sklearn.externals.array_api_compat import array_namespace
+from sklearn.utils import _safe_indexing as safe_indexing
+from sklearn.utils._array_api import get_namespace
+from sklearn.utils._openmp_helpers import _openmp_effective_n_threads as openmp_threads
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils.validation import _num_samples as num_samples
+
+try:
+    from sklearn.callback import CallbackSupportMixin
+except ImportError:  # scikit-learn before 1.9
+
+    class CallbackSupportMixin:  # type: ignore[no-redef]
+        """Stands in where scikit-learn has no callbacks."""
+
+
+class Registered(StrOptions):
+    """A constraint on a parameter: one of the names of a registry, as it is when the parameter is checked."""
+
+    def __init__(self, registry: Mapping[str, Any], *others: str) -> None:
+        self._registry, self._others = registry, others
+        super().__init__({*registry, *others})
+
+    @property
+    def options(self) -> set[str]:
+        """The names."""
+        return {*self._registry, *self._others}
+
+    @options.setter
+    def options(self, value: set[str]) -> None:
+        pass
+
+
+__all__ = [
+    "CallbackSupportMixin",
+    "HasMethods",
+    "Interval",
+    "Registered",
+    "StrOptions",
+    "array_namespace",
+    "fit_context",
+    "get_namespace",
+    "num_samples",
+    "openmp_threads",
+    "safe_indexing",
+]

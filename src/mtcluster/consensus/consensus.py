@@ -1,0 +1,261 @@
+"""The consensus: a start for the fit, and evidence for what it decides.
+
+No single fit without labels is good everywhere, so none is chosen. Many cheap fits that differ in what cannot be known
+(how much tasks share, how much rows follow their neighbours, the start) vote on every row, on a sample of the rows in
+few dimensions. A task is left alone if its own best clustering has nothing to do with the vote, or if its clusters lie
+in other directions than those of all other tasks.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+from joblib import Parallel, delayed
+from sklearn.metrics import adjusted_rand_score
+
+from ..core.arrays import Array
+from ..core.blocks import PerRow, RowSource
+from ..core.kmeans import kmeans
+from ..core.model import Model
+from ..core.relations import align, relatedness
+from ..core.sampling import Sampling, label_all
+from .decisions import ConsensusEvidence
+from .embedding import Embedder, Embedding, directional
+from .members import blocks_of, fit_members, own_labels
+from .vote import vote
+
+
+@dataclass(frozen=True)
+class ConsensusResult:
+    """What a consensus found."""
+
+    labels: PerRow  # of all rows
+    within_weight: Array  # (m,) λ1 of each task; 1: left alone
+    evidence: ConsensusEvidence
+
+
+@dataclass(frozen=True)
+class Consensus:
+    """A consensus of many quick fits, as the start of a fit: for the parameter `init` of `SPMTC` and `LSSMTC`.
+
+    Its members are LSSMTC fits with binary memberships, on a sample of the rows in few dimensions, that differ in how
+    much rows are moved towards their neighbours, in λ1 and in the kind of start. Their clusters are matched, and the
+    majority labels each row; rows outside the sample go to the nearest centre.
+
+    Parameters
+    ----------
+    sample : int, default=5000
+        Rows that the members see, from all tasks together.
+    task_sample : int, default=100
+        Least number of these rows per task, if it has as many.
+    dimensions : int, default=50
+        Number of leading singular vectors that rows are embedded in, where there are more features and rows.
+    smoothings : tuple of (int, int), default=((5, 1), (5, 2), (5, 4), (10, 2), (10, 4))
+        Neighbours and steps of the smoothing Y ← ½ Y + ½ D⁻¹ G Y; one group of members for each.
+    within_weights : tuple of float, default=(0.3, 0.5)
+        λ1 of the members.
+    n_init_member : int, default=4
+        Starts of each kind per member; the lowest sum of losses votes.
+    n_init_own : int, default=10
+        Runs of the k-means of each task on its own, with which the consensus is compared.
+    n_init_offset : int, default=4
+        Runs of pooled k-means with and without offsets, which decide about `task_offset="auto"`.
+    min_offset_gain : float, default=0.01
+        Share by which removing the means of tasks must tighten pooled k-means before they are removed.
+    min_agreement : float, default=0.2
+        Adjusted Rand index between a task's own clusters and the consensus below which the task is left alone.
+    min_relatedness : float, default=0.4
+        Relatedness to the most similar task below which a task is left alone.
+    min_rows : int, default=5
+        Rows per cluster that a task needs before it can be left alone.
+    downweight : bool, default=True
+        Whether rows far from all others count less in fits of `SPMTC`; in `LSSMTC` all rows count the same.
+    distant : float, default=4.0
+        Multiple of the usual distance to the neighbour from which on a row counts less.
+    distant_neighbor : int, default=5
+        The neighbour whose distance is compared.
+    match_tasks : bool, default=True
+        Whether clusters are matched across tasks once more after the vote.
+    within_weight : float, default=0.7
+        λ1 of the fit that follows, in tasks that share, where `within_weight="auto"`.
+    max_iter : int, default=1
+        Iterations per stage of the fit that follows, where `max_iter="auto"`: longer loops drift from the consensus.
+    warmup_iter : int, default=0
+        Warm-up iterations of the fit that follows, where `warmup_iter="auto"`.
+    full_weight_share : float, default=0.95
+        Share of the selected rows with full weight in the fit that follows, where `full_weight_share="auto"`.
+    n_init : int, default=1
+        How often the consensus is formed, where `n_init="auto"`.
+
+    Examples
+    --------
+    >>> from mtcluster import SPMTC, Consensus
+    >>> from mtcluster.datasets import make_multitask_blobs
+    >>> X, y, tasks = make_multitask_blobs(n_tasks=3, n_clusters=4, random_state=0)
+    >>> model = SPMTC(4, init=Consensus(smoothings=((5, 1), (5, 2))), random_state=0).fit(X, tasks=tasks)
+    >>> model.decisions_.consensus.n_members
+    8
+    """
+
+    name: ClassVar[str] = "consensus"
+
+    sample: int = 5000
+    task_sample: int = 100
+    dimensions: int = 50
+    smoothings: tuple[tuple[int, int], ...] = ((5, 1), (5, 2), (5, 4), (10, 2), (10, 4))
+    within_weights: tuple[float, ...] = (0.3, 0.5)
+    n_init_member: int = 4
+    n_init_own: int = 10
+    n_init_offset: int = 4
+    min_offset_gain: float = 0.01
+    min_agreement: float = 0.2
+    min_relatedness: float = 0.4
+    min_rows: int = 5
+    downweight: bool = True
+    distant: float = 4.0
+    distant_neighbor: int = 5
+    match_tasks: bool = True
+    within_weight: float = 0.7
+    max_iter: int = 1
+    warmup_iter: int = 0
+    full_weight_share: float = 0.95
+    n_init: int = 1
+
+    def embedder(self, rows: RowSource, seeds: tuple[int, int]) -> Embedder:
+        """The sample and its embeddings."""
+        n_neighbors = max([self.distant_neighbor, *(k for k, _ in self.smoothings)])
+        return Embedder(rows, Sampling(self.sample, self.task_sample), self.dimensions, n_neighbors, seeds=seeds)
+
+    def locate(
+        self, rows: RowSource, n_clusters: int, random_state: np.random.RandomState
+    ) -> tuple[str, float | None, Embedder | None]:
+        """Whether the means of tasks are removed, by what share that tightens clusters, and the embeddings used.
+
+        It is not asked of one task, nor of directions: they have no location.
+        """
+        if len(rows.origins) == 1 or directional(rows.summary):
+            return "none", None, None
+        seed = random_state.randint(np.iinfo(np.int32).max)
+        embedder = self.embedder(rows, (seed, seed))
+        gain = self.offset_gain(embedder, n_clusters, seed)
+        return ("mean" if gain >= self.min_offset_gain else "none"), gain, embedder
+
+    def offset_gain(self, embedder: Embedder, n_clusters: int, seed: int) -> float:
+        """By what share k-means of all rows gets tighter when the mean of each task is removed.
+
+        Much, where tasks lie apart. Not at all where they lie together and their means differ because they hold
+        different shares of the clusters: then removing the means would tear the clusters apart.
+        """
+        tightest = []
+        for kind in ("none", "mean"):
+            found, rng = embedder.embedding(kind), np.random.default_rng(seed)
+            blocks = blocks_of(found.Ys, found.us, [Y.mean(axis=0) for Y in found.Ys])
+            tightest.append(min(kmeans(blocks, n_clusters, rng).trace[-1] for _ in range(self.n_init_offset)))
+        return float(1 - tightest[1] / tightest[0]) if tightest[0] > 0 else 0.0
+
+    def form(
+        self,
+        rows: RowSource,
+        model: Model,
+        *,
+        offset: str,
+        embedder: Embedder | None,
+        downweight: bool,
+        random_state: np.random.RandomState,
+        n_jobs: int | None,
+    ) -> ConsensusResult:
+        """Let the members vote, and leave alone the tasks that the vote does not concern.
+
+        `model` says where the tasks lie and λ1 of those that share.
+        """
+        m, c = len(rows.origins), model.n_clusters
+        seeds = iter(random_state.randint(np.iinfo(np.int32).max, size=2 + len(self.smoothings) + m).tolist())
+        first = (next(seeds), next(seeds))
+        embedder = embedder or self.embedder(rows, first)
+        embedding = embedder.embedding(offset)
+        if downweight and self.downweight:
+            embedding = embedding.downweighted(self.distant_neighbor, self.distant)
+        smoothings = [(k, steps, next(seeds)) for k, steps in self.smoothings]
+        parallel = Parallel(n_jobs=n_jobs, require="sharedmem")
+        ballot = _Ballot(self, embedding, c, smoothings, parallel)
+        shares = ballot.vote(embedding)
+        jobs = zip(embedding.Ys, embedding.us, seeds, strict=True)
+        owns: list[Array] = parallel(delayed(own_labels)(Y, u, c, self.n_init_own, seed) for Y, u, seed in jobs)
+        labels, agreement, kinship, alone = ballot.compare(shares, owns)
+        if alone.any():
+            labels = ballot.again(shares, owns, alone)
+        weights = np.where(alone, 1.0, model.within_weight)
+        distant = 0 if embedder.unit_rows else sum(
+            int(np.sum(u < b.u)) for u, b in zip(embedding.us, embedder.sample, strict=True)
+        )  # fmt: skip
+        evidence = ConsensusEvidence(
+            agreement=agreement,
+            relatedness=kinship,
+            unanimity=float(np.concatenate([share.max(axis=1) for share in shares]).mean()),
+            n_members=ballot.n_members,
+            n_rows=sum(map(len, embedding.Ys)),
+            n_dimensions=embedding.Ys[0].shape[1],
+            n_distant_rows=distant,
+            min_agreement=self.min_agreement,
+            min_relatedness=self.min_relatedness,
+            min_rows=self.min_rows,
+        )
+        start = label_all(rows, embedder.sample, embedder.positions, labels, replace(model, within_weight=weights))
+        return ConsensusResult(start, weights, evidence)
+
+
+@dataclass
+class _Ballot:
+    """The steps of one consensus."""
+
+    how: Consensus
+    embedding: Embedding
+    n_clusters: int
+    smoothings: list[tuple[int, int, int]]
+    parallel: Parallel
+    n_members: int = 0
+
+    def vote(self, embedding: Embedding) -> list[Array]:
+        """The shares of the members, on the tasks of an embedding."""
+        how = self.how
+        members = fit_members(
+            embedding, self.n_clusters, self.smoothings, how.within_weights, how.n_init_member, self.parallel
+        )
+        self.n_members = self.n_members or len(members)
+        return vote(members, self.n_clusters)
+
+    def compare(self, shares: list[Array], owns: list[Array]) -> tuple[list[Array], Array, Array, Array]:
+        """Labels by majority, agreement of each task's own clusters with them, its relatedness, and who is left alone."""
+        labels, m, c = [share.argmax(axis=1) for share in shares], len(shares), self.n_clusters
+        agreement, kinship, alone = np.ones(m), np.ones(m), np.zeros(m, dtype=bool)
+        if m > 1 and c > 1:
+            agreement = np.array([adjusted_rand_score(a, b) for a, b in zip(owns, labels, strict=True)])
+            labels = self.matched(labels)
+            kinship = (relatedness(*self.centers(labels)) - np.eye(m)).max(axis=1)
+            known = np.array([len(Y) for Y in self.embedding.Ys]) >= self.how.min_rows * c
+            alone = known & ((agreement < self.how.min_agreement) | (kinship < self.how.min_relatedness))
+        return labels, agreement, kinship, alone
+
+    def again(self, shares: list[Array], owns: list[Array], alone: Array) -> list[Array]:
+        """Labels after a second vote, without the tasks that are left alone; these keep their own."""
+        if not alone.all():
+            related = np.flatnonzero(~alone).tolist()
+            for k, share in zip(related, self.vote(self.embedding.of_tasks(related)), strict=True):
+                shares[k] = share
+        labels = [own if left else share.argmax(axis=1) for own, share, left in zip(owns, shares, alone, strict=True)]
+        return self.matched(labels)
+
+    def matched(self, labels: list[Array]) -> list[Array]:
+        """Labels renumbered so that clusters correspond across tasks: the vote may mean different things in them."""
+        if not self.how.match_tasks:
+            return labels
+        return [np.argsort(order)[l] for order, l in zip(align(*self.centers(labels)), labels, strict=True)]
+
+    def centers(self, labels: list[Array]) -> tuple[Array, Array]:
+        """Centres (m, c, d) and sizes (m, c) of the clusters of each task."""
+        Ps, found = [np.eye(self.n_clusters)[l] for l in labels], self.embedding
+        sizes = np.stack([u @ P for u, P in zip(found.us, Ps, strict=True)])
+        sums = np.stack([P.T @ (u[:, None] * Y) for P, u, Y in zip(Ps, found.us, found.Ys, strict=True)])
+        return sums / np.where(sizes > 0, sizes, 1)[:, :, None], sizes

@@ -1,0 +1,16 @@
+"""What an exchangeable part of the model can work with: the errors that refuse a combination are made from this."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Capabilities:
+    """What a coupling or a form of memberships can work with."""
+
+    dask: bool = True  # rows that live in other processes
+    gpu: bool = True  # rows of other array libraries than NumPy
+    offsets: bool = True  # tasks that lie apart
+    task_shares: bool = True  # a λ1 of its own for each task
+    max_order: int | None = None  # largest min(rows, features); None: no limit

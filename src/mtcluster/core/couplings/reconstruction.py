@@ -1,0 +1,49 @@
+"""Reconstruction coupling, ‖x − p M Wᵀ‖²: the paper's loss plus the energy that the subspace leaves out."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..arrays import Array
+from ..capabilities import Capabilities
+from ..centers import Centers
+from .base import Coupling, Subspace
+from .subspaces import complete, fix_signs
+
+if TYPE_CHECKING:
+    from ..blocks import PerRow, RowSource
+    from ..model import Model
+
+
+class Reconstruction(Coupling):
+    """W = the l leading eigenvectors of the between-cluster scatter; at l ≥ c it restricts nothing."""
+
+    name = "reconstruction"
+    supports = Capabilities()
+    free_origin = True
+
+    def subspace(self, model: Model, rows: RowSource, weights: PerRow, prepared: Any) -> Subspace | None:
+        """None where the subspace has room for all shared centres, so that M Wᵀ = Z whatever they are."""
+        spans = model.n_components >= min(model.n_clusters, rows.n_features)
+        return None if spans else leading_subspace
+
+    def energy_basis(self, W: Array | None) -> Array | None:
+        """All energy counts."""
+        return None
+
+    def complete(self, centers: Centers, n_components: int) -> Centers:
+        """Centres with W and M."""
+        if centers.W is not None:
+            return centers
+        W = leading_subspace(centers.Q, centers.Z, n_components)
+        return replace(centers, W=W, M=centers.Z @ W)
+
+
+def leading_subspace(Q: Array, Z: Array, n_components: int) -> Array:
+    """W = the l leading eigenvectors of the between-cluster scatter QᵀQ, Q = (PᵀVP)^(−1/2) PᵀVX."""
+    U, sizes, _ = np.linalg.svd(Q.T, full_matrices=False)
+    rank = int(np.sum(sizes > max(Q.shape) * np.finfo(np.float64).eps * sizes[0])) if sizes[0] > 0 else 0
+    return complete(fix_signs(U[:, : min(rank, n_components)]), n_components, Z)

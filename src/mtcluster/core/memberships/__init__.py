@@ -1,0 +1,9 @@
+"""Forms of the memberships P: one class per form, registered by name."""
+
+from .base import Membership
+from .binary import Binary, one_hot
+from .nonnegative import NonNegative
+
+MEMBERSHIPS: dict[str, Membership] = {form.name: form for form in (Binary(), NonNegative())}
+
+__all__ = ["MEMBERSHIPS", "Binary", "Membership", "NonNegative", "one_hot"]

@@ -1,0 +1,49 @@
+"""Rows in the shared subspace: coordinates, and the map that a picture shows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .arrays import Array, Picked, is_sparse, like
+from .blocks import Place
+from .centers import Centers
+from .model import Model
+from .relations import directions
+from .sampling import Sampling, draw_by_task
+
+MAP, MAP_AXES = Sampling(sample=20_000, task_sample=500), 4  # rows that a picture shows, and its directions
+
+
+def project(place: Place, *, W: Array) -> tuple[Any, ...]:
+    """X W."""
+    found = []
+    for X in place.Xs:
+        rows = X[:] if isinstance(X, Picked) else X
+        found.append(rows @ like(W, rows.data if is_sparse(rows) else rows, place.xp))
+    return found, None
+
+
+def task_indices(place: Place) -> tuple[Any, ...]:
+    """The index of each row's task."""
+    xp, found = place.xp, []
+    for k, X in enumerate(place.Xs):
+        matrix = getattr(X, "matrix", X)
+        device = {} if xp is np else {"device": (matrix.data if is_sparse(matrix) else matrix).device}
+        found.append(xp.full((X.shape[0],), k, dtype=xp.int64, **device))
+    return found, None
+
+
+def shared_map(
+    rows: Any, model: Model, centers: Centers, sizes: Array, rng: np.random.Generator
+) -> tuple[Array, Array]:
+    """Which rows a picture shows, and where they lie in the shared subspace, in the common frame of the tasks."""
+    positions = draw_by_task(rows.summary.counting.tolist(), MAP, rng)
+    V = directions(centers.shared, np.asarray(centers.W, dtype=np.float64), sizes, MAP_AXES)
+    numbers, Ys = rows.locate(positions, V)
+    if model.offsets is not None:
+        Ys = [model.offsets.from_task(Y, k, V) for k, Y in enumerate(Ys)]
+    found = np.concatenate(numbers)
+    order = np.argsort(found)
+    return found[order], np.concatenate(Ys)[order]

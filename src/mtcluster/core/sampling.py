@@ -1,0 +1,54 @@
+"""Samples of the rows of each task, and labels of all rows from those of a sample."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from .arrays import Array
+from .blocks import Block, Blocks, PerRow, RowSource
+from .couplings import Reconstruction
+from .memberships import Binary
+from .model import Model
+from .readout import read_out
+from .solver import first_state
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """How many rows are sampled."""
+
+    sample: int  # rows of all tasks together
+    task_sample: int  # rows of each task, where it has as many
+
+
+def draw_by_task(counts: list[int], how: Sampling, rng: Any) -> list[Array]:
+    """Positions of sampled rows of each task, in order, by its share of all rows; all rows, if they are few."""
+    total = sum(counts)
+    positions = []
+    for count in counts:
+        size = max(min(count, how.task_sample), round(how.sample * count / total))
+        some = total > how.sample and size < count
+        positions.append(np.sort(rng.choice(count, size=size, replace=False)) if some else np.arange(count))
+    return positions
+
+
+def take_sample(rows: RowSource, how: Sampling, rng: np.random.Generator) -> tuple[list[Block], list[Array]]:
+    """A sample of the rows with u > 0 of each task, and which of these they are."""
+    positions = draw_by_task(rows.summary.counting.tolist(), how, rng)
+    return rows.take(positions), positions
+
+
+def label_all(
+    rows: RowSource, sample: list[Block], positions: list[Array], labels: list[Array], model: Model
+) -> PerRow:
+    """Labels of all rows from those of a sample; a row that is not in it goes to the nearest centre."""
+    if [len(at) for at in positions] == rows.summary.rows.tolist():
+        return rows.scatter(labels)
+    binary = replace(model, coupling=Reconstruction(), membership=Binary())
+    centers = first_state(Blocks(sample), binary, labels).centers
+    nearest = rows.apply(partial(read_out, model=binary, centers=centers), outputs=2)[0]
+    return rows.scatter(labels, positions, nearest)

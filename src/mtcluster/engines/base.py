@@ -1,0 +1,102 @@
+"""The contract of an engine: where the rows of a fit live, and who works on them."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from importlib import import_module
+from types import TracebackType
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from ..core.arrays import Array, Summary
+from ..core.blocks import Block, Job, PerRow
+
+
+class Engine(ABC):
+    """All rows of all tasks, wherever they live: what the core needs (`core.blocks.RowSource`), and the way back.
+
+    Values per row stay where the rows are; only `gather` brings them into the order in which the rows came.
+    """
+
+    name: ClassVar[str]
+    xp: Any = np  # the library of what `gather` returns
+    labels: Array  # (m,) labels of the tasks
+    sizes: list[int]  # rows of each task
+    named: bool  # did the user say which task the rows belong to?
+    n_features: int
+    dtype: np.dtype[Any]
+    origins: Array  # (m, d) where losses are computed from
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        return None
+
+    @property
+    @abstractmethod
+    def summary(self) -> Summary:
+        """What one pass over the rows tells."""
+
+    @abstractmethod
+    def apply(self, job: Job, *values: PerRow, outputs: int = 0, lazy: bool = False) -> tuple[Any, ...]:
+        """Run a job in every place: so many outputs per row, which stay there, and the sum of what the jobs add up.
+
+        `lazy`: the job needs the rows alone, and its outputs may be computed when they are asked for.
+        """
+
+    @abstractmethod
+    def take(self, positions: list[Array] | None) -> list[Block]:
+        """Rows of each task in NumPy's memory: those at some positions among the rows with u > 0; None: all rows."""
+
+    @abstractmethod
+    def locate(self, positions: list[Array], V: Array) -> tuple[list[Array], list[Array]]:
+        """For the rows at some positions of each task, their numbers in the user's order, and rows times V."""
+
+    @abstractmethod
+    def scatter(
+        self, values: list[Array], positions: list[Array] | None = None, otherwise: PerRow | None = None
+    ) -> PerRow:
+        """Values for the rows of each task, where the rows live; those not at `positions` have `otherwise`'s."""
+
+    @abstractmethod
+    def split(self, values: Any, check: Any) -> PerRow:
+        """An array with a value per row, in the user's order, checked and brought to where the rows live."""
+
+    @abstractmethod
+    def gather(self, values: PerRow, dtype: Any = None, width: int | None = None) -> Any:
+        """Values per row as one array in the user's order; `width`: they have so many columns."""
+
+    @abstractmethod
+    def small(self, values: Array) -> Any:
+        """A small NumPy array in the library and the place of the user's arrays."""
+
+
+# Top-level module of the user's arrays → module and class of the engine that works on them; all others are local.
+ENGINES = {"dask": ("mtcluster.engines.dask", "DaskEngine"), "dask_expr": ("mtcluster.engines.dask", "DaskEngine")}
+
+
+def engine_of(X: Any) -> Any:
+    """The engine class for X, or for a dict or list of data sets; None: rows of this process.
+
+    No array library is imported to know it.
+    """
+    items = list(X.values()) if isinstance(X, dict) else X if isinstance(X, list | tuple) else [X]
+    kinds = {type(item).__module__.split(".")[0] for item in items}
+    found = {ENGINES[kind] for kind in kinds if kind in ENGINES}
+    if not items or not kinds <= set(ENGINES) or len(found) != 1:
+        return None
+    module, name = found.pop()
+    return getattr(import_module(module), name)
+
+
+def bring_here(value: Any) -> Any:
+    """An array of any engine in NumPy's memory; what is no array stays as it is."""
+    from ..core.arrays import host
+
+    module = type(value).__module__.split(".")[0]
+    elsewhere = hasattr(value, "__dlpack__") and module != "numpy"
+    return host(value) if elsewhere or module in ENGINES else value

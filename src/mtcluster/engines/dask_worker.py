@@ -1,0 +1,165 @@
+"""What is done with one chunk of a Dask array, where it lies: each a pure function of what the steps before it left."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import reduce
+from operator import add
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from .._utils.tasks import encode_tasks, positions, task_rows
+from ..core.arrays import Array, Picked, Summary, not_finite, rows_at, summarize
+from ..core.blocks import Place, coordinates, counting, make_block, take
+
+LABELS = np.dtype(np.int32)
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What a chunk keeps of its rows, task by task."""
+
+    codes: Array  # the task of each row of the chunk
+    us: list[Array]
+    sqs: list[Array]
+
+
+@dataclass(frozen=True)
+class ChunkSummary:
+    """What one pass over some chunks tells."""
+
+    summary: Summary
+    rows: list[Array]  # chunk → (m,) rows of each task
+    counting: list[Array]  # chunk → (m,) those with u > 0
+
+    def __add__(self, other: ChunkSummary) -> ChunkSummary:
+        return ChunkSummary(self.summary + other.summary, self.rows + other.rows, self.counting + other.counting)
+
+
+def run_job(shared: Any, X: Any, codes: Array, kept: Kept | None, *values: list[Any]) -> tuple[Any, ...]:
+    """A job of the core on one chunk; labels are kept in few bytes."""
+    job, origins, m = shared
+    *outputs, total = job(place_of(X, codes, m, kept, origins), *values)
+    return (*([_lean(part) for part in output] for output in outputs), total)
+
+
+def place_of(X: Any, codes: Array, m: int, kept: Kept | None, origins: Array | None) -> Place:
+    """The rows of a chunk, one block per task."""
+    X = matrix_of(X)
+    parts = [X[at] if isinstance(at, slice) else Picked(X, at) for at in task_rows(codes, m)]
+    return Place(parts) if kept is None else Place(parts, kept.us, origins, kept.sqs)
+
+
+def _lean(part: Any) -> Any:
+    return part.astype(LABELS) if getattr(part, "dtype", None) == np.intp else part
+
+
+def added(parts: list[Any]) -> Any:
+    """The sum, in order; None where there is nothing to add."""
+    return None if parts[0] is None else reduce(add, parts)
+
+
+def values_of(frame: Any, dtype: Any) -> Array:
+    """A partition as an array; labels stay what they are."""
+    return frame.to_numpy() if dtype.kind == "O" else np.ascontiguousarray(frame.to_numpy(dtype=dtype))
+
+
+def matrix_of(X: Any) -> Any:
+    """A chunk as the core takes it."""
+    if sparse.issparse(X):
+        X = X.tocsr()
+        if not X.has_canonical_format:
+            X = X.copy()
+            X.sum_duplicates()
+    return X
+
+
+def split(codes: Array, values: Any, m: int) -> list[Any]:
+    """Values of a chunk, task by task."""
+    return [values[at] for at in task_rows(codes, m)]
+
+
+def join(codes: Array, parts: list[Array], m: int) -> Array:
+    """Values of each task in the order of the rows of the chunk."""
+    out = np.empty((len(codes), *parts[0].shape[1:]), dtype=parts[0].dtype)
+    for at, part in zip(task_rows(codes, m), parts, strict=True):
+        out[at] = part
+    return out
+
+
+def count(labels: Any) -> tuple[list[Any], list[int]]:
+    """The labels of a chunk, and how many rows have them."""
+    if not len(labels):
+        return [], []
+    own, codes = encode_tasks(labels, len(labels))
+    return own.tolist(), np.bincount(codes, minlength=len(own)).tolist()
+
+
+def codes_of(labels: Any, known: list[Any]) -> Array:
+    """The index of each row's label."""
+    if not len(labels):
+        return np.zeros(0, dtype=np.intp)
+    own, codes = encode_tasks(labels, len(labels))
+    return np.array(positions(own.tolist(), known), dtype=np.min_scalar_type(len(known)))[codes]
+
+
+def summarize_chunk(X: Any, codes: Array, u: Array, names: list[str], first: int) -> ChunkSummary:
+    """The summary of a chunk, which must be finite."""
+    X, m = matrix_of(X), len(names)
+    bad = not_finite(X)
+    if len(bad):
+        raise ValueError(
+            f"Input X contains NaN or infinity in {len(bad)} row(s) of the chunk that begins with row {first}, the "
+            f"first of them row {first + bad[0]} of task {names[codes[bad[0]]]}: fill these values in or drop the rows."
+        )
+    summary = summarize(split(codes, X, m), split(codes, u, m))
+    return ChunkSummary(summary, [summary.rows], [summary.counting])
+
+
+def keep(X: Any, codes: Array, u: Array, origins: Array) -> Kept:
+    """What stays with a chunk."""
+    X, parts = matrix_of(X), task_rows(codes, len(origins))
+    us = [u[at] for at in parts]
+    sqs = [make_block(X[at], w, origin).sq for at, w, origin in zip(parts, us, origins, strict=True)]
+    return Kept(codes, us, sqs)
+
+
+def take_rows(X: Any, kept: Kept, at: list[Array], origins: Array) -> list[tuple[Any, Array]]:
+    """Rows and weights at some positions of each task."""
+    place = place_of(X, kept.codes, len(at), kept, origins)
+    blocks = [take(block, own) for block, own in zip(place.blocks, at, strict=True)]
+    return [(rows_at(block.X, slice(0, len(block))), block.u) for block in blocks]
+
+
+def locate_rows(
+    X: Any, kept: Kept, at: list[Array], origins: Array, V: Array, first: int
+) -> tuple[list[Array], list[Array]]:
+    """Numbers of rows at some positions of each task, and these rows times V."""
+    blocks = place_of(X, kept.codes, len(at), kept, origins).blocks
+    rows = np.arange(first, first + len(kept.codes))
+    where = zip(task_rows(kept.codes, len(at)), blocks, at, strict=True)
+    numbers = [rows[own][counting(block)[some]] for own, block, some in where]
+    return numbers, [coordinates(block, some, V) for block, some in zip(blocks, at, strict=True)]
+
+
+def put(kept: Kept, old: list[Array], at: list[Array], values: list[Array]) -> list[Array]:
+    """Values with those at some positions of each task replaced."""
+    found = [part.copy() for part in old]
+    for part, u, own, new in zip(found, kept.us, at, values, strict=True):
+        part[np.flatnonzero(u > 0)[own]] = new
+    return found
+
+
+def stacked(parts: list[Any]) -> Any:
+    """Rows of several chunks in one matrix."""
+    return sparse.vstack(parts, format="csr") if sparse.issparse(parts[0]) else np.concatenate(parts)
+
+
+def checked_weights(weights: Any, dtype: Any) -> Array:
+    """Sample weights of a chunk."""
+    weights = np.asarray(weights, dtype=dtype)
+    if not np.all(np.isfinite(weights)) or np.any(weights < 0):
+        raise ValueError("sample_weight must hold finite numbers that are not negative.")
+    return weights

@@ -1,0 +1,61 @@
+"""Checks that need the data at hand: sizes of tasks, and what the parts of the model can work with."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..core.couplings import Coupling
+from ..core.memberships import Membership
+from ..engines import Engine
+from ._progress import warn_user
+
+
+def check_sizes(estimator: Any, engine: Engine) -> None:
+    """Numbers of clusters and components against numbers of rows and features."""
+    c, d, l = estimator.n_clusters, engine.n_features, estimator.n_components
+    for label, size in zip(engine.labels.tolist(), engine.sizes, strict=True):
+        if size < c:
+            raise ValueError(
+                f"n_samples={size} in task {label!r} should be >= n_clusters={c}: "
+                "take fewer clusters or leave the task out."
+            )
+    if l is not None and l > d:
+        raise ValueError(f"n_components={l} should be at most the number of features of X, {d}.")
+    l = d if l is None else l
+    room, of = (d, "feature(s)") if estimator._within_weight() != 0 or l >= d else (l, "component(s)")
+    if estimator.membership == "nonnegative" and room < c:
+        warn_user(
+            f"membership='nonnegative' with {room} {of} and {c} clusters: with fewer {of} than clusters a row can "
+            "be fitted in many ways, and clusters mean little. membership='binary' is right here."
+        )
+
+
+def check_capabilities(estimator: Any, engine: Engine, coupling: Coupling, membership: Membership) -> None:
+    """Refuse what the coupling or the memberships cannot work with, made from what they say they can."""
+    offset = estimator._task_offset()
+    order = min(sum(engine.sizes), engine.n_features)
+    for parameter, part in (("coupling", coupling), ("membership", membership)):
+        can, name = part.supports, f"{parameter}={part.name!r}"
+        if offset not in ("auto", "none") and not can.offsets:
+            raise ValueError(f"task_offset={offset!r} cannot go with {name}: take task_offset='none'.")
+        if engine.name == "dask" and not can.dask:
+            raise ValueError(
+                f"{name} needs all rows in one place. Take {parameter}={_other(parameter)!r}, which works on Dask "
+                "arrays, or X.compute() if that fits into memory."
+            )
+        if engine.name == "local" and engine.xp is not np and not can.gpu:
+            raise ValueError(
+                f"{name} works on NumPy arrays only: take {parameter}={_other(parameter)!r}, or convert X."
+            )
+        if can.max_order is not None and order > can.max_order:
+            raise ValueError(
+                f"{name} needs a dense eigenproblem of order min(rows, features) = {order}, and at most "
+                f"{can.max_order} is allowed; {parameter}={_other(parameter)!r} has no such limit."
+            )
+
+
+def _other(parameter: str) -> str:
+    """The default, which can work with everything."""
+    return {"coupling": "reconstruction", "membership": "binary"}[parameter]
