@@ -26,6 +26,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from mtcluster import ASI, LSSMTC, SPMTC, PerTask, Pooled
+from mtcluster.consensus import Consensus
 from mtcluster.datasets import make_multitask_blobs
 from mtcluster.inspection import LabelDescription
 from mtcluster.preprocessing import TablePreprocessor
@@ -34,6 +35,7 @@ MODELS = {
     "SPMTC": SPMTC(4, random_state=0),
     "plain SPMTC": SPMTC(4, within_weight=0.4, task_offset="scale", random_state=np.random.RandomState(0)),
     "LSSMTC": LSSMTC(4, random_state=0),
+    "consensus": LSSMTC(4, init=Consensus(), random_state=0),
     "mixtures": LSSMTC(4, within_weight=0.5, membership="nonnegative", random_state=0),
     "ASI": ASI(4, random_state=0),
     "PerTask": PerTask(KMeans(4, random_state=0)),

@@ -8,14 +8,14 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import column_or_1d
 
-from ..consensus.embedding import shared_map
 from ..core.arrays import Array
-from ..core.model import Settings
+from ..core.couplings import COUPLINGS
+from ..core.memberships import MEMBERSHIPS, one_hot
+from ..core.model import Model
+from ..core.projecting import shared_map, task_indices
 from ..core.relations import relatedness, support
-from ..core.solver import first_state, with_subspace
-from ..core.updates import one_hot
-from ..engines.local import local_rows, row_threads
-from ..estimators._validation import read_tasks, read_weights
+from ..core.solver import first_state
+from ..estimators._validation import open_rows
 
 
 class LabelDescription(BaseEstimator):
@@ -111,29 +111,28 @@ class LabelDescription(BaseEstimator):
         self : LabelDescription
             The description itself.
         """
-        data = read_tasks(self, X, tasks, reset=True)
-        self.labels_ = _read_labels(y, data.n)
-        self.tasks_, self.task_indices_ = data.labels, data.indices()
-        c, d = int(self.labels_.max()) + 1, data.n_features
-        settings = Settings(1.0, min(c, d))
-        with row_threads(None) as each:
-            rows = local_rows(data, read_weights(None, data, data.dtype), settings, c, each)
-            state = first_state(rows, settings, data.split(self.labels_))
-            centers = with_subspace(state.centers, settings)
-            self.task_centers_ = centers.Ms
-            self.shared_centers_, self.subspace_ = np.asarray(centers.M), np.asarray(centers.W)
-            self.losses_ = data.join(state.Ls)
-            self.cluster_sizes_ = rows.sizes(state.Ps)
-            self.map_rows_, self.map_ = shared_map(
-                rows, settings, self.shared_centers_, self.subspace_, self.cluster_sizes_, np.random.default_rng(0)
-            )
-        m = len(self.tasks_)
-        self.memberships_ = one_hot(self.labels_, c, self.losses_)
+        engine = open_rows(self, X, tasks, reset=True)
+        n, m, d = sum(engine.sizes), len(engine.labels), engine.n_features
+        self.labels_ = _read_labels(y, n)
+        c = int(self.labels_.max()) + 1
+        model = Model(c, 1.0, min(c, d), COUPLINGS["reconstruction"], MEMBERSHIPS["binary"])
+        with engine:
+            state = first_state(engine, model, engine.split(self.labels_, np.asarray))
+            centers = model.coupling.complete(state.centers, model.n_components)
+            self.tasks_ = engine.labels
+            self.task_indices_ = engine.gather(engine.apply(task_indices, outputs=1)[0], np.intp)
+            self.losses_ = engine.gather(state.Ls)
+            self.cluster_sizes_ = model.sizes(engine, state.Ps)
+            rng, sizes = np.random.default_rng(0), self.cluster_sizes_.sum(axis=0)
+            self.map_rows_, self.map_ = shared_map(engine, model, centers, sizes, rng)
+        self.task_centers_ = centers.Ms
+        self.shared_centers_, self.subspace_ = np.asarray(centers.M), np.asarray(centers.W)
+        self.memberships_ = one_hot(self.labels_, c, self.losses_.dtype)
         self.task_relatedness_ = relatedness(centers.Ms, self.cluster_sizes_)
         self.cluster_support_ = support(centers.Ms, self.cluster_sizes_, np.ones(m, dtype=bool))
         self.task_offsets_, self.task_scales_, self.within_weight_ = np.zeros((m, d)), np.ones(m), np.zeros(m)
-        self.weights_, self.admitted_ = np.ones(data.n), np.ones(data.n)
-        self.fractions_, self.weight_trace_ = np.zeros(0), np.zeros((0, data.n))
+        self.weights_, self.admitted_ = np.ones(n), np.ones(n)
+        self.fractions_, self.weight_trace_ = np.zeros(0), np.zeros((0, n))
         self.objective_trace_: list[Array] = []
         return self
 

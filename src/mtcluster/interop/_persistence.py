@@ -16,18 +16,11 @@ from typing import Any
 
 from sklearn.base import BaseEstimator
 
-from ..core.arrays import host
-from ..engines import is_dask
+from ..engines import bring_here
 from ..inspection._files import replacing
 
 # Types of labels of tasks, and of scikit-learn's imputers; skops itself trusts NumPy, SciPy and scikit-learn otherwise.
 FOREIGN = ("datetime.date", "datetime.datetime", "datetime.timedelta", "datetime.timezone", "numpy.dtype")
-RECORDS = (  # what estimators keep for themselves
-    "mtcluster.consensus.vote.Decision",
-    "mtcluster.consensus.vote.Evidence",
-    "mtcluster.core.model.Settings",
-    "mtcluster.core.pacing.Schedule",
-)
 ROUTING, REQUESTS = "_metadata_request", "_requests_of_methods"  # attributes: scikit-learn's, and ours in files
 
 
@@ -35,13 +28,13 @@ ROUTING, REQUESTS = "_metadata_request", "_requests_of_methods"  # attributes: s
 def trusted_types() -> tuple[str, ...]:
     """The types that `load` makes, beside those that skops trusts."""
     from .. import estimators
-    from ..consensus.decisions import ConsensusEvidence, Decisions
+    from ..consensus import Consensus, ConsensusEvidence, Decisions
     from ..inspection import LabelDescription
     from ..preprocessing import TablePreprocessor
 
     models = (getattr(estimators, name) for name in estimators.__all__)
-    classes = (*models, ConsensusEvidence, Decisions, LabelDescription, TablePreprocessor)
-    return tuple(sorted([*FOREIGN, *RECORDS, *(f"{cls.__module__}.{cls.__qualname__}" for cls in classes)]))
+    classes = (*models, Consensus, ConsensusEvidence, Decisions, LabelDescription, TablePreprocessor)
+    return tuple(sorted([*FOREIGN, *(f"{cls.__module__}.{cls.__qualname__}" for cls in classes)]))
 
 
 def dump(obj: Any, path: str | os.PathLike[str]) -> None:
@@ -163,8 +156,7 @@ def _here(value: Any) -> Any:
         return {key: _here(item) for key, item in value.items()}
     if type(value) in (list, tuple):
         return type(value)(_here(item) for item in value)
-    elsewhere = hasattr(value, "__dlpack__") and type(value).__module__.split(".")[0] != "numpy"
-    return host(value) if elsewhere or is_dask(value) else value
+    return bring_here(value)
 
 
 def _routed(value: Any) -> Any:
