@@ -24,7 +24,7 @@ def on_host(model: Any, arrays: tuple[str, ...]) -> SimpleNamespace:
 
 
 def method_name(model: Any) -> str:
-    """The name of the method: its class, or what a `LabelDescription` was told."""
+    """The name of the method: its class, or the `method` of a `LabelDescription`."""
     return str(getattr(model, "method", type(model).__name__))
 
 

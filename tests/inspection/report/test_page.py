@@ -9,7 +9,6 @@ import sys
 from html.parser import HTMLParser
 from itertools import pairwise
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -175,36 +174,11 @@ def test_direction_marks_are_kept_to_the_name_that_has_them(hostile_model, hosti
     assert set(bare) <= {"pre", "p"}  # a paragraph or the settings end what a mark began
 
 
-def test_twenty_thousand_examples_with_long_names_stay_below_five_megabytes():
-    n, c, m, d = 20_000, 10, 4, 30
-    rng = np.random.default_rng(0)
-    labels, tasks = rng.integers(c, size=n), rng.integers(m, size=n)
-    model = SimpleNamespace(
-        labels_=labels,
-        losses_=rng.gamma(2, size=n),
-        tasks_=np.array(["first", "second", "third", "fourth"]),
-        task_indices_=tasks,
-        cluster_sizes_=np.full((m, c), n / (m * c)),
-        task_centers_=rng.normal(size=(m, c, d)),
-        shared_centers_=rng.normal(size=(c, c)),
-        subspace_=np.linalg.qr(rng.normal(size=(d, c)))[0],
-        task_offsets_=np.zeros((m, d)),
-        task_scales_=np.ones(m),
-        within_weight_=np.full(m, 0.7),
-        task_relatedness_=np.ones((m, m)),
-        cluster_support_=np.ones((c, m)),
-        map_=rng.normal(size=(n, 4)),
-        map_rows_=np.arange(n),
-        fractions_=np.array([0.5, 1.0]),
-        admitted_=np.ones(n),
-        weight_trace_=np.ones((2, n)),
-        objective_trace_=[np.array([2.0]), np.array([3.0])],
-        n_iter_=2,
-        converged_=True,
-    )
-    assert {*PER_TASK, *PER_ROW} <= set(vars(model))
+def test_twenty_thousand_examples_with_long_names_stay_below_five_megabytes(large_model):
+    n = len(large_model.labels_)
+    assert {*PER_TASK, *PER_ROW} <= set(vars(large_model))
     ids = [f"https-like-identifier/{i:06d}/" + "é<&" * 100 for i in range(n)]
-    report = make_report(model, ids=ids, settings={})
+    report = make_report(large_model, ids=ids, settings={})
     assert len(report.html.encode()) < 5_000_000
 
 

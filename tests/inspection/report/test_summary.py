@@ -179,7 +179,12 @@ def test_a_fit_on_dask_has_a_summary(blobs):
     dask = pytest.importorskip("dask.array")
     X, _, tasks = blobs
     model = SPMTC(n_clusters=4, random_state=0).fit(dask.from_array(X, chunks=(50, -1)), tasks=tasks)
-    json.dumps(summarize(model), allow_nan=False)
+    summary = summarize(model)
+    json.dumps(summary, allow_nan=False)
+    labels = np.asarray(model.labels_)
+    assert summary["sizes"]["rows"] == [np.bincount(labels[tasks == k], minlength=4).tolist() for k in range(3)]
+    assert summary["map"]["cluster"] == labels[np.asarray(model.map_rows_)].tolist()
+    assert not isinstance(model.labels_, np.ndarray)
 
 
 def test_a_model_that_is_not_fitted_is_refused():

@@ -81,8 +81,7 @@ def certainty(model: Any, stability: dict[str, Any] | None, names: list[str]) ->
         "command line, mtcluster.model_selection.restart_stability in Python. This section then shows the stability of "
         "each cluster."
     )
-    source = "none" if found is None else "consensus"
-    return _certainty(source, share, [line, how], [], [])
+    return _certainty("none" if found is None else "consensus", share, [line, how], [], [])
 
 
 def _certainty(source: str, share: float | None, sentences: list[str], clusters: Any, tasks: Any) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, is_dataclass
+from dataclasses import is_dataclass
 from typing import Any
 
 import numpy as np
@@ -28,8 +28,7 @@ def summarize(
     if feature_names is None:
         feature_names = getattr(model, "feature_names_in_", None)
     model = on_host(model, PER_TASK + PER_ROW)
-    if is_dataclass(stability) and not isinstance(stability, type):
-        stability = asdict(stability)
+    stability = vars(stability) if is_dataclass(stability) else stability
     (m, c, d), n, names = model.task_centers_.shape, len(model.labels_), [text(task) for task in model.tasks_.tolist()]
     _check_length("ids", ids, n, "row")
     _check_length("feature_names", feature_names, d, "feature")

@@ -10,9 +10,7 @@
     try {
       if (value) localStorage.setItem("mtcluster-theme", value);
       return localStorage.getItem("mtcluster-theme");
-    } catch {
-      return null;
-    }
+    } catch { return null; }
   };
   const prefersDark = matchMedia("(prefers-color-scheme: dark)");
   const isDark = () => (root.dataset.theme ? root.dataset.theme === "dark" : prefersDark.matches);
@@ -224,7 +222,6 @@
       const found = distance(spot);
       return found < best[1] ? [spot, found] : best;
     }, [null, most])[0];
-    const nearest = (x, y) => closest((spot) => (spot.x - x) ** 2 + (spot.y - y) ** 2, reach * reach);
 
     // By keyboard: the closest point within 45 degrees of a direction.
     function step(dx, dy) {
@@ -251,7 +248,7 @@
     addEventListener("pointerup", () => { drag = null; });
     canvas.addEventListener("pointermove", (event) => {
       if (!drag || !event.buttons || !panels.length) {
-        const spot = nearest(event.offsetX, event.offsetY);
+        const spot = closest(({ x, y }) => Math.hypot(x - event.offsetX, y - event.offsetY), reach);
         if (spot !== chosen) choose(spot);
         return;
       }
