@@ -8,6 +8,7 @@ import numpy as np
 
 from ..core.arrays import host
 from ..inspection._fitted import PRESENT
+from ..inspection._words import listed
 from ._style import BLUE, COLORS, GREY, INK, LIGHT, ORANGE, add_legend, attribute, colors, mark, new_axes, task_names
 
 NUMBERED = 20  # tasks up to which a matrix has numbers in it
@@ -154,7 +155,7 @@ def plot_pace(model: Any, ax: Any = None, *, by_task: bool = False) -> Any:
     ax.set(ylabel="rows, %", ylim=(0, 100), xlim=(-0.5, len(stages) - 0.5), xlabel=STAGES)
     ax.set_xticks(range(len(stages)), stages, rotation=90 * (len(stages) > STAGE_LABELS))
     if bars > 1:
-        ax.set_title(f"bars from left to right: {', '.join(task_names(model))}", fontsize=9, color=GREY)
+        ax.set_title(f"bars from left to right: {listed(task_names(model))}", fontsize=9, color=GREY)
     add_legend(ax, [mark("s", shade, name) for name, (_, shade) in parts.items()])
     return ax
 
