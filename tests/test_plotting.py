@@ -9,7 +9,7 @@ import pytest
 from sklearn.cluster import KMeans
 from sklearn.exceptions import NotFittedError
 
-from mtcluster import LSSMTC, SPMTC, Pooled, plotting
+from mtcluster import LSSMTC, SPMTC, Pooled
 from mtcluster._utils.tables import Table
 from mtcluster.datasets import make_multitask_blobs
 from mtcluster.inspection import LabelDescription, easiness
@@ -23,6 +23,7 @@ from mtcluster.plotting import (
     plot_selection,
     plot_tasks,
 )
+from mtcluster.plotting._style import colors
 
 matplotlib = pytest.importorskip("matplotlib")
 OF_A_MODEL = [plot_tasks, plot_objective, plot_pace, plot_cluster_sizes, plot_relatedness]
@@ -128,8 +129,8 @@ def test_colors_say_what_was_asked_for(model):
     codes = model.task_indices_[model.map_rows_]
     for k in range(3):
         labels = model.labels_[model.map_rows_][codes == k]
-        np.testing.assert_allclose(by_cluster[k].get_facecolor()[:, :3], plotting._colors(labels))
-        np.testing.assert_allclose(by_task[k].get_facecolor()[:, :3], plotting._colors([k] * len(labels)))
+        np.testing.assert_allclose(by_cluster[k].get_facecolor()[:, :3], colors(labels))
+        np.testing.assert_allclose(by_task[k].get_facecolor()[:, :3], colors([k] * len(labels)))
         easy = easiness(model.losses_, model.task_indices_)[model.map_rows_][codes == k]
         np.testing.assert_allclose(by_easiness[k].get_array(), easy)
 
@@ -167,7 +168,7 @@ def test_the_pace_adds_up(model, by_task):
         own = model.weight_trace_[:, model.task_indices_ == k] if by_task else model.weight_trace_
         np.testing.assert_allclose(heights[0, :, k], 100 * (own == 1).mean(axis=1))
         np.testing.assert_allclose(heights[2, :, k], 100 * (own == 0).mean(axis=1), atol=1e-12)
-    assert in_legend(ax) == ["full weight", "some", "none"]
+    assert in_legend(ax) == ["full weight", "partial", "none"]
 
 
 def test_cluster_sizes_are_shares_of_tasks(model):
@@ -205,7 +206,7 @@ def test_a_selection_is_drawn_from_itself_or_its_table():
         assert texts(plot_selection(alone)) == ["no clear structure below"]
     assert "suggested" not in " ".join(texts(Selection(table, None, "none").plot()))
     for wrong in (3, {"stability": [1]}, None):
-        with pytest.raises(TypeError, match="what select_n_clusters returns"):
+        with pytest.raises(TypeError, match="a result of select_n_clusters"):
             plot_selection(wrong)
 
 
@@ -214,10 +215,10 @@ def test_the_line_of_clear_structure_is_that_of_the_selection():
 
 
 def test_colors_differ_and_begin_with_those_for_the_color_blind():
-    found = plotting._colors(range(21))
+    found = colors(range(21))
     assert len(np.unique(np.round(found, 3), axis=0)) == 21
     assert matplotlib.colors.to_hex(found[0]).upper() == "#0072B2"
-    np.testing.assert_allclose(plotting._colors([22]), found[[1]])
+    np.testing.assert_allclose(colors([22]), found[[1]])
 
 
 def test_labels_of_another_clusterer_are_drawn(blobs):
@@ -227,7 +228,7 @@ def test_labels_of_another_clusterer_are_drawn(blobs):
     assert len(plot_tasks(described, color="easiness").collections) > 0
     assert plot_relatedness(described).images
     for plot in (plot_objective, plot_pace):
-        with pytest.raises(ValueError, match=r"stages of a fit, and LabelDescription had none"):
+        with pytest.raises(ValueError, match=r"stages of a fit, and LabelDescription has none"):
             plot(described)
 
 
@@ -243,7 +244,7 @@ def test_dask_arrays_are_drawn(blobs):
 def test_models_that_cannot_be_drawn_are_refused(blobs, plot):
     with pytest.raises(NotFittedError):
         plot(SPMTC(4))
-    with pytest.raises(TypeError, match=r"Pooled has none: mtcluster\.labelled\.LabelDescription"):
+    with pytest.raises(TypeError, match=r"Pooled has none: mtcluster\.inspection\.LabelDescription"):
         plot(Pooled(KMeans(4, random_state=0)).fit(blobs.X, tasks=blobs.tasks))
 
 
@@ -258,7 +259,7 @@ def test_models_that_cannot_be_drawn_are_refused(blobs, plot):
         ({"axes": 1}, "two different columns"),
         ({"axes": (0, 1, 2)}, "two different columns"),
         ({"axes": "xy"}, "two different columns"),
-        ({"tasks": ["Oslo", "Rome"]}, r"tasks=\['Oslo'\] should be tasks of the fit: known are \['Berlin'"),
+        ({"tasks": ["Oslo", "Rome"]}, r"tasks=\['Oslo'\] should be tasks of the fit: choose from \['Berlin'"),
         ({"tasks": []}, r"tasks=\[\] should be tasks of the fit"),
     ],
 )

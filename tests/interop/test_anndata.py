@@ -140,14 +140,22 @@ def test_a_second_run_replaces_the_first(cells):
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
-        ({"task_key": "donor"}, KeyError, "task_key='donor' is no column of adata.obs: there are 'batch', 'site'"),
+        (
+            {"task_key": "donor"},
+            KeyError,
+            "task_key='donor' is not in the columns of adata.obs: there are 'batch', 'site' and 'truth'",
+        ),
         ({"layer": "spliced"}, KeyError, "layer='spliced' is not in adata.layers: there are 'counts'"),
         ({"use_rep": "X_umap"}, KeyError, "use_rep='X_umap' is not in adata.obsm: there are 'X_pca'"),
         ({"use_rep": "X_pca", "layer": "counts"}, ValueError, "name one of them"),
         ({"n_clusters": 31}, ValueError, "n_samples=30 in task 'b2' should be >= n_clusters=31"),
         ({"key_added": ""}, ValueError, "key_added=''"),
         ({"key_added": "a/b"}, ValueError, "key_added='a/b'"),
-        ({"estimator": LSSMTC(4), "weighting": "hard"}, ValueError, "weighting: set the parameters of the estimator"),
+        (
+            {"estimator": LSSMTC(4), "weighting": "hard"},
+            ValueError,
+            "weighting: set the parameters of the estimator itself",
+        ),
         ({"estimator": "SPMTC"}, TypeError, "estimator should be an SPMTC, LSSMTC or ASI"),
         ({"estimator": Pooled(KMeans(4))}, TypeError, "estimator should be an SPMTC, LSSMTC or ASI"),
     ],

@@ -181,5 +181,5 @@ def test_wrong_tasks_are_named(blobs):
     with pytest.raises(NotFittedError):
         SPMTC(4).to_kmeans()
     model = LSSMTC(4, random_state=0).fit(X, tasks=tasks)
-    with pytest.raises(ValueError, match=r"task='nowhere' was not there in fit: known are \["):
+    with pytest.raises(ValueError, match=r"task='nowhere' is not a task of the fit: choose one of \["):
         model.to_kmeans("nowhere")

@@ -1,162 +1,175 @@
-"""What a fitted model decided, in words: behind `explain()`."""
+"""The decisions of a fit in words."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
-from ..consensus.vote import Decision
+from ..consensus.decisions import ConsensusEvidence, Decisions
+from ._fitted import ALIKE, PER_TASK, PRESENT, method_name, on_host
+from ._words import MEANING, count, grade, listed, named, related
 
-PRESENT = 0.5  # support from which on a cluster counts as present in a task
-ALIKE = 0.5  # relatedness from which on two tasks count as alike
-SHOWN = 8  # names in a list
+NO_OFFSET = {
+    "unit rows": "all rows have the same length, so they are directions, and a direction has no location",
+    "one task": "there is one task",
+    "fixed within_weight": "a number for within_weight gives the plain model",
+    "unsupported": "only binary memberships with coupling='reconstruction' support offsets",
+}
+
+
+def explain(model: Any) -> str:
+    """Explain what a fit decided from the data alone, and on what evidence.
+
+    Parameters
+    ----------
+    model : SPMTC, LSSMTC or ASI
+        Fitted model. Its arrays may be on any device.
+
+    Returns
+    -------
+    explanation : str
+        One or two sentences per decision, one decision per line.
+
+    Examples
+    --------
+    >>> from mtcluster import LSSMTC
+    >>> from mtcluster.datasets import make_multitask_blobs
+    >>> from mtcluster.inspection import explain
+    >>> X, y, tasks = make_multitask_blobs(n_tasks=3, n_clusters=4, random_state=0)
+    >>> print(explain(LSSMTC(n_clusters=4, random_state=0).fit(X, tasks=tasks)))  # doctest: +ELLIPSIS
+    LSSMTC: 4 clusters in 3 tasks, 300 rows.
+    Start: a consensus of 20 quick fits...
+    """
+    check_is_fitted(model)
+    if not hasattr(model, "decisions_"):
+        raise TypeError(f"explain needs a fitted SPMTC, LSSMTC or ASI; got {type(model).__name__}.")
+    return "\n".join(describe(on_host(model, PER_TASK)))
 
 
 def describe(model: Any) -> list[str]:
-    """One sentence or two for each decision, with its evidence."""
-    m, c, _ = model.task_centers_.shape
-    n = len(model.labels_)
-    lines = [
-        f"{type(model).__name__}: {_count(c, 'cluster')} in {_count(m, 'task')}, {_count(n, 'row')}.",
-        _start(model),
-    ]
-    if "within_weight" in model._evidence.parameters:
-        lines += [*_sharing(model), _offset(model)]
-    lines += [_membership(model), _iterations(model)]
-    return [*lines, _relatedness(model), *_missing(model)] if m > 1 else lines
+    """The lines of `explain`, of a model whose arrays are in host memory."""
+    (m, c, _), n, made = model.task_centers_.shape, len(model.labels_), model.decisions_
+    head = f"{method_name(model)}: {count(c, 'cluster')} in {count(m, 'task')}, {count(n, 'row')}."
+    lines = [head, _start(made, n, m)]
+    if made.within_weight_reason != "none":
+        lines += [*_sharing(made, model.within_weight_, model.tasks_.tolist()), _offset(made, model)]
+    lines += [_membership(made), _iterations(made, model.fractions_, model.n_iter_)]
+    if m == 1:
+        return lines
+    alike = relatedness_sentence(model.task_relatedness_, [repr(task) for task in model.tasks_.tolist()])
+    return [*lines, f"Relatedness: {alike}", *_missing(model)]
 
 
-def _start(model: Any) -> str:
-    evidence, decision = model._evidence, model._evidence.decision
-    if evidence.start == "given":
+def _start(made: Decisions, n: int, m: int) -> str:
+    if made.start == "given":
         return "Start: the memberships given as init."
-    if evidence.start != "vote" or decision is None:
-        return f"Start: {evidence.start}; of several starts the one with the lowest sum of losses was kept."
-    n = len(model.labels_)
-    seen = f"all {n} rows" if decision.n_rows == n else f"{decision.n_rows} of the {n} rows"
-    differ = "in how much rows follow their neighbours and in where they began"
-    if len(model.tasks_) > 1:
-        differ = f"in how much tasks share, {differ}"
+    if made.start != "consensus" or made.consensus is None:
+        best = f"; of {made.n_starts} starts, the fit with the lowest sum of losses was kept" * (made.n_starts > 1)
+        return f"Start: {made.start}{best}."
+    found = made.consensus
+    seen = f"all {count(n, 'row')}" if found.n_rows == n else f"{found.n_rows} of the {count(n, 'row')}"
+    differ = "how much tasks share, how much " if m > 1 else "how much "
+    line = (
+        f"Start: a consensus of {found.n_members} quick fits that differ in {differ}rows follow their neighbours and "
+        f"where they started, on {seen} in {count(found.n_dimensions, 'dimension')}. On average "
+        f"{100 * found.unanimity:.0f} % of the fits agree on the cluster of a row: {MEANING[grade(found.unanimity)]}."
+    )
+    far = found.n_distant_rows
+    return f"{line} {count(far, 'row')} far from all others had a smaller weight in it." if far else line
+
+
+def _sharing(made: Decisions, weights: Any, tasks: list[Any]) -> list[str]:
+    if made.within_weight_reason == "one task":
+        return ["Sharing: none, because there is one task."]
+    if made.within_weight_reason == "coupling":
+        return [
+            f"Sharing: within_weight={weights[0]:g} for all tasks; coupling={made.coupling!r} allows one value only."
+        ]
+    if made.within_weight_reason == "set" or made.consensus is None:
+        return [f"Sharing: within_weight={weights[0]:g}, as set."]
+    told = [
+        f"{task!r} (agreement {max(a, 0):.2f}, relatedness {max(r, 0):.2f})"
+        for task, a, r in zip(tasks, made.consensus.agreement, made.consensus.relatedness, strict=True)
+    ]
+    together, alone = ([text for text, w in zip(told, weights, strict=True) if (w == 1) == left] for left in (0, 1))
+    lines = [f"Sharing: within_weight={weights.min():g} for {named('task', together)}."] if together else []
+    if alone:
+        lines.append(
+            f"Left alone: {named('task', alone)}. What the other tasks share does not describe such a task, so it was "
+            "clustered on its own; its clusters have the numbers of those that match best."
+        )
+    return [*lines, _thresholds(made.consensus)]
+
+
+def _thresholds(found: ConsensusEvidence) -> str:
     return (
-        f"Start: a vote of {decision.n_votes} quick fits that differ {differ}, on {seen} in {decision.n_dimensions} "
-        f"dimensions. On average {100 * decision.unanimity:.0f} % of the votes agree on a row's cluster "
-        f"({_certainty(decision.unanimity)})."
-        + (f" {_count(decision.n_far, 'row')} far from all others counted less in it." if decision.n_far else "")
+        "  Agreement is the adjusted Rand index between the clusters of the task on its own and the consensus; "
+        "relatedness is that to the most similar task. Both are at most 1. A task with at least "
+        f"{count(found.min_rows, 'row')} per cluster is left alone if agreement is below {found.min_agreement:g} or "
+        f"relatedness below {found.min_relatedness:g}."
     )
 
 
-def _certainty(unanimity: float) -> str:
-    if unanimity >= 0.9:
-        return "the clusters are clear"
-    return "most rows are clear" if unanimity >= 0.75 else "many rows lie between clusters: read them with care"
+def _offset(made: Decisions, model: Any) -> str:
+    if made.task_offset_reason == "set":
+        return f"Task offsets: task_offset={made.task_offset!r}, as set."
+    if made.offset_gain is None:
+        return f"Task offsets: not removed, because {NO_OFFSET[made.task_offset_reason]}."
+    change = f"{100 * abs(made.offset_gain):.0f} % {'tighter' if made.offset_gain >= 0 else 'wider'}"
+    if made.task_offset == "none":
+        return f"Task offsets: not removed; without the mean of each task, pooled clusters would be {change}."
+    moved = np.linalg.norm(model.task_offsets_, axis=1)
+    return (
+        f"Task offsets: the mean of each task was removed from what tasks share, which makes pooled clusters {change}. "
+        f"Task {model.tasks_.tolist()[int(np.argmax(moved))]!r} has the largest offset ({moved.max():.3g})."
+    )
 
 
-def _sharing(model: Any) -> list[str]:
-    decision: Decision | None = model._evidence.decision
-    weights = model.within_weight_
-    if decision is None:
-        return [f"Sharing: within_weight={weights[0]:g}, as set."]
-    if len(weights) == 1:
-        return ["Sharing: there is one task, so nothing is shared."]
-    if model._settings.coupling == "projection":
-        return [f"Sharing: within_weight={weights[0]:g} in all tasks alike, as coupling='projection' has it."]
-    found = list(zip(model.tasks_.tolist(), decision.agreement, decision.kinship, weights, strict=True))
-    told = [(f"{task!r} (agreement {_number(a)}, likeness {_number(k)})", weight) for task, a, k, weight in found]
-    together, alone = ([text for text, weight in told if (weight == 1) == left] for left in (False, True))
-    lines = []
-    if together:
-        lines.append(f"Sharing: within_weight={weights.min():g} for {_tasks(together)}.")
-    if alone:
-        lines.append(
-            f"Left alone: {_tasks(alone)}. What the tasks share says nothing about such a task, so it was clustered by "
-            "itself; its clusters carry the numbers that fit best."
-        )
-    how = model._vote
-    return [
-        *lines,
-        "  Agreement of the task's own best clustering with the common one (adjusted Rand index) and likeness of its "
-        f"clusters to those of the task most like it go up to 1; a task is left alone below {how.chance:g} or "
-        f"{how.kinship:g}, if it has at least {how.enough} rows a cluster.",
-    ]
+def _membership(made: Decisions) -> str:
+    if made.membership_reason == "set":
+        return f"Memberships: {made.membership}, as set."
+    return f"Memberships: {made.membership} by default, one cluster per row; zero needs no special meaning in X."
 
 
-def _offset(model: Any) -> str:
-    evidence, chosen = model._evidence, model.task_offset_
-    if evidence.parameters["task_offset"] != "auto":
-        return f"Location of tasks: task_offset={chosen!r}, as set."
-    if evidence.gain is not None:
-        tighter = f"pooled clusters are {100 * abs(evidence.gain):.0f} % {'tighter' if evidence.gain >= 0 else 'wider'}"
-        if chosen == "none":
-            return f"Location of tasks: used as it is ({tighter} with the mean of each task taken out)."
-        moved = np.linalg.norm(model.task_offsets_, axis=1)
-        most = model.tasks_.tolist()[int(np.argmax(moved))]
-        return (
-            f"Location of tasks: the mean of each task was taken out of what tasks share ({tighter} then). Task "
-            f"{most!r} lies farthest from the middle ({moved.max():.3g})."
-        )
-    why = "a number for within_weight gives the plain model"
-    if evidence.unit_rows:
-        why = "all rows have the same length, so they are directions, and a direction has no location"
-    elif len(model.tasks_) == 1:
-        why = "there is one task"
-    elif evidence.decision is not None:
-        why = "only binary memberships with coupling='reconstruction' can take it out"
-    return f"Location of tasks: used as it is ({why})."
-
-
-def _membership(model: Any) -> str:
-    if model._evidence.parameters["membership"] != "auto":
-        return f"Memberships: {model.membership_}, as set."
-    return "Memberships: binary, one cluster a row, which needs no meaningful zero in the features."
-
-
-def _iterations(model: Any) -> str:
-    n, pace = len(model.fractions_), model._evidence.pace
+def _iterations(made: Decisions, fractions: Any, n_iter: int) -> str:
+    n = len(fractions)
     stages = "all rows at once"
     if n > 1:
-        stages = f"{n} stages, from the easiest {100 * model.fractions_[0]:.0f} % of each task's rows to all"
-    if model._evidence.start == "vote" and model.n_iter_ == n:
-        line = f"Fit: {stages}, one iteration{' each' if n > 1 else ''}: longer loops drift away from the vote."
+        stages = f"{n} stages, from the easiest {100 * fractions[0]:.0f} % of the rows of each task to all rows"
+    if made.start == "consensus" and n_iter == n:
+        line = f"Fit: {stages}, one iteration{' each' * (n > 1)}: more would drift away from the consensus."
     else:
-        line = f"Fit: {stages}, {_count(model.n_iter_, 'iteration')} in all."
-    if pace.weighting == "soft" and pace.soft_rule == "quantile":
-        line += f" At each stage the hardest {100 * (1 - pace.lower_share):.0f} % of the rows let in count less."
+        line = f"Fit: {stages}, {count(n_iter, 'iteration')} in total."
+    if made.full_weight_share < 1:
+        hard = f"{100 * (1 - made.full_weight_share):.0f} %"
+        line += f" At each stage the hardest {hard} of the selected rows have a smaller weight."
     return line
 
 
-def _relatedness(model: Any) -> str:
-    R, names = model.task_relatedness_, [repr(task) for task in model.tasks_.tolist()]
-    pairs = [(R[i, j], names[i], names[j]) for i in range(len(R)) for j in range(i)]
-    (high, a, b), (low, c, d) = max(pairs), min(pairs)
+def relatedness_sentence(R: Any, names: list[str]) -> str:
+    """How many pairs of tasks are alike, and which are most and least alike."""
+    pairs = [(float(R[i, j]), names[i], names[j]) for j in range(len(R)) for i in range(j)]
     if len(pairs) == 1:
-        return f"Relatedness of the two tasks: {high:.2f} of 1 ({'alike' if high >= ALIKE else 'not much alike'})."
-    return f"Relatedness of tasks: most alike are {b} and {a} ({high:.2f} of 1), least {d} and {c} ({low:.2f})."
+        value = pairs[0][0]
+        return f"The two tasks are {'alike' if value >= ALIKE else 'not alike'}: relatedness {related(value)} of 1."
+    alike, (high, a, b), (low, c, d) = sum(value >= ALIKE for value, _, _ in pairs), max(pairs), min(pairs)
+    return (
+        f"{'All' if alike == len(pairs) else f'{alike} of {len(pairs)}'} pairs of tasks are alike (relatedness of "
+        f"{ALIKE:g} or more, of at most 1). It is highest for {a} and {b} ({related(high)}) and lowest for {c} and {d} "
+        f"({related(low)})."
+    )
 
 
 def _missing(model: Any) -> list[str]:
-    names, sharing = model.tasks_.tolist(), model.within_weight_ < 1
+    names, shares = model.tasks_.tolist(), model.within_weight_ < 1
+    if not shares.any():
+        return []
     weak = [
         f"cluster {j} in {names[k]!r} ({model.cluster_support_[j, k]:.2f})"
-        for j, k in zip(*np.nonzero((model.cluster_support_ < PRESENT) & sharing), strict=True)
+        for j, k in zip(*np.nonzero((model.cluster_support_ < PRESENT) & shares), strict=True)
     ]
-    if not sharing.any():
-        return []
     if not weak:
         return ["Clusters: every cluster is present in every task that shares."]
-    more = f" and {len(weak) - SHOWN} more (see cluster_support_)" if len(weak) > SHOWN else ""
-    return [f"Clusters with little support (below {PRESENT:g} of 1): {'; '.join(weak[:SHOWN])}{more}."]
-
-
-def _count(n: int, word: str) -> str:
-    return f"{n} {word}" if n == 1 else f"{n} {word}s"
-
-
-def _number(value: float) -> str:
-    return f"{max(value, 0):.2f}"
-
-
-def _tasks(items: list[str]) -> str:
-    shown = items if len(items) <= SHOWN else [*items[:SHOWN], f"{len(items) - SHOWN} more"]
-    listed = shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
-    return f"task {listed}" if len(items) == 1 else f"tasks {listed}"
+    return [f"Clusters with little support (cluster_support_ below {PRESENT:g}): {listed(weak)}."]

@@ -1,4 +1,4 @@
-"""Labels of any clusterer, described as a fitted model is: for reports and plots."""
+"""Labels of any clusterer with the attributes of a fitted model, for reports and plots."""
 
 from __future__ import annotations
 
@@ -8,33 +8,76 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import column_or_1d
 
-from ..consensus.embedding import shared_map
 from ..core.arrays import Array
-from ..core.model import Settings
+from ..core.couplings import COUPLINGS
+from ..core.memberships import MEMBERSHIPS, one_hot
+from ..core.model import Model
+from ..core.projecting import shared_map, task_indices
 from ..core.relations import relatedness, support
-from ..core.solver import first_state, with_subspace
-from ..core.updates import one_hot
-from ..engines.local import local_rows, row_threads
-from ..estimators._validation import read_tasks, read_weights
+from ..core.solver import first_state
+from ..estimators._validation import open_rows
 
 
 class LabelDescription(BaseEstimator):
-    """What can be said of given labels: centres, sizes, losses, relations between tasks and a map.
+    """Describe the labels of any clusterer with the attributes of a fitted model.
 
-    It has the fitted attributes of `SPMTC` that make sense for labels which came from elsewhere, so that
-    `mtcluster.plotting` and `mtcluster.inspection.make_report` take it. Nothing is clustered anew: `labels_` are those
-    given.
+    It has the fitted attributes of `SPMTC` that make sense for labels from elsewhere, so that `mtcluster.plotting` and
+    `mtcluster.inspection.make_report` accept it. Nothing is clustered: `labels_` are the labels given.
 
     Parameters
     ----------
     method : str, default="given labels"
-        The name that a report calls the labels by.
+        Name of the method that made the labels, shown in reports.
 
     Attributes
     ----------
-    labels_, memberships_, losses_, tasks_, task_indices_, task_centers_, shared_centers_, subspace_, cluster_sizes_, \
-task_relatedness_, cluster_support_, map_, map_rows_
-        As in `SPMTC`; a loss is the squared distance to the mean of the cluster in the row's task.
+    labels_ : array of shape (n,)
+        Cluster of each row.
+    memberships_ : array of shape (n, c)
+        1 in the column of the cluster of each row, 0 elsewhere.
+    losses_ : array of shape (n,)
+        Squared distance of each row to the mean of its cluster in its task.
+    tasks_ : array of shape (m,)
+        Labels of the tasks.
+    task_indices_ : array of shape (n,)
+        Task of each row, as an index into `tasks_`.
+    task_centers_ : array of shape (m, c, d)
+        Mean of each cluster in each task.
+    shared_centers_ : array of shape (c, l)
+        Mean of each cluster over all tasks, in the coordinates of `subspace_`.
+    subspace_ : array of shape (d, l)
+        Orthonormal basis of the subspace of these means; l is the smaller of c and d.
+    cluster_sizes_ : array of shape (m, c)
+        Number of rows of each cluster in each task.
+    task_relatedness_ : array of shape (m, m)
+        Relatedness of the clusters of each pair of tasks, from 0 to 1.
+    cluster_support_ : array of shape (c, m)
+        Presence of each cluster in each task, from 0 (absent) to 1.
+    map_ : array of shape (k, at most 4)
+        Coordinates of some rows in the directions of the shared subspace that separate the clusters best. All rows, but
+        no more than about 20 000.
+    map_rows_ : array of shape (k,)
+        Indices of these rows.
+    task_offsets_ : array of shape (m, d)
+        Zeros: no offset is removed.
+    task_scales_ : array of shape (m,)
+        Ones: no scale is removed.
+    within_weight_ : array of shape (m,)
+        Zeros: all tasks share their clusters.
+    weights_ : array of shape (n,)
+        Ones: all rows have full weight.
+    admitted_ : array of shape (n,)
+        Ones: no row is selected before another.
+    fractions_ : array of shape (0,)
+        Empty: there are no stages.
+    weight_trace_ : array of shape (0, n)
+        Empty: there are no stages.
+    objective_trace_ : list
+        Empty: there are no stages.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : array of shape (d,)
+        Names of the features, if X has names that are all strings.
 
     Examples
     --------
@@ -52,43 +95,44 @@ task_relatedness_, cluster_support_, map_, map_rows_
         self.method = method
 
     def fit(self, X: Any, y: Any, *, tasks: Any = None) -> LabelDescription:
-        """Compute the attributes.
+        """Compute the attributes from the rows and their labels.
 
         Parameters
         ----------
-        X, tasks
-            As in `SPMTC.fit`.
+        X : array, sparse matrix or data frame of shape (n, d), or a dict or list of them
+            Rows of all tasks, or one item per task. A list is taken as tasks if its items are two-dimensional.
         y : array of shape (n,)
-            The labels: cluster of each row, whole numbers from 0.
+            Cluster of each row, as integers from 0.
+        tasks : sequence of n hashable labels, optional
+            Task of each row of X, in any order. None: one task.
 
         Returns
         -------
         self : LabelDescription
-            With its attributes.
+            The description itself.
         """
-        data = read_tasks(self, X, tasks, reset=True)
-        self.labels_ = _read_labels(y, data.n)
-        self.tasks_, self.task_indices_ = data.labels, data.indices()
-        c, d = int(self.labels_.max()) + 1, data.n_features
-        settings = Settings(1.0, min(c, d))
-        with row_threads(None) as each:
-            rows = local_rows(data, read_weights(None, data, data.dtype), settings, c, each)
-            state = first_state(rows, settings, data.split(self.labels_))
-            centers = with_subspace(state.centers, settings)
-            self.task_centers_ = centers.Ms
-            self.shared_centers_, self.subspace_ = np.asarray(centers.M), np.asarray(centers.W)
-            self.losses_ = data.join(state.Ls)
-            self.cluster_sizes_ = rows.sizes(state.Ps)
-            self.map_rows_, self.map_ = shared_map(
-                rows, settings, self.shared_centers_, self.subspace_, self.cluster_sizes_, np.random.default_rng(0)
-            )
-        m = len(self.tasks_)
-        self.memberships_ = one_hot(self.labels_, c, self.losses_)
+        engine = open_rows(self, X, tasks, reset=True)
+        n, m, d = sum(engine.sizes), len(engine.labels), engine.n_features
+        self.labels_ = _read_labels(y, n)
+        c = int(self.labels_.max()) + 1
+        model = Model(c, 1.0, min(c, d), COUPLINGS["reconstruction"], MEMBERSHIPS["binary"])
+        with engine:
+            state = first_state(engine, model, engine.split(self.labels_, np.asarray))
+            centers = model.coupling.complete(state.centers, model.n_components)
+            self.tasks_ = engine.labels
+            self.task_indices_ = engine.gather(engine.apply(task_indices, outputs=1)[0], np.intp)
+            self.losses_ = engine.gather(state.Ls)
+            self.cluster_sizes_ = model.sizes(engine, state.Ps)
+            rng, sizes = np.random.default_rng(0), self.cluster_sizes_.sum(axis=0)
+            self.map_rows_, self.map_ = shared_map(engine, model, centers, sizes, rng)
+        self.task_centers_ = centers.Ms
+        self.shared_centers_, self.subspace_ = np.asarray(centers.M), np.asarray(centers.W)
+        self.memberships_ = one_hot(self.labels_, c, self.losses_.dtype)
         self.task_relatedness_ = relatedness(centers.Ms, self.cluster_sizes_)
         self.cluster_support_ = support(centers.Ms, self.cluster_sizes_, np.ones(m, dtype=bool))
         self.task_offsets_, self.task_scales_, self.within_weight_ = np.zeros((m, d)), np.ones(m), np.zeros(m)
-        self.weights_, self.admitted_ = np.ones(data.n), np.ones(data.n)
-        self.fractions_, self.weight_trace_ = np.zeros(0), np.zeros((0, data.n))
+        self.weights_, self.admitted_ = np.ones(n), np.ones(n)
+        self.fractions_, self.weight_trace_ = np.zeros(0), np.zeros((0, n))
         self.objective_trace_: list[Array] = []
         return self
 
@@ -96,7 +140,7 @@ task_relatedness_, cluster_support_, map_, map_rows_
 def _read_labels(y: Any, n: int) -> Array:
     values = column_or_1d(y)
     if len(values) != n:
-        raise ValueError(f"y has {len(values)} labels, but X has {n} rows: one label a row is needed.")
+        raise ValueError(f"y has {len(values)} labels, but X has {n} rows: one label per row is needed.")
     if values.dtype.kind not in "iu" or values.min() < 0:
-        raise ValueError(f"y should hold labels, whole numbers from 0; got {values.dtype}, {values[:3].tolist()} …")
+        raise ValueError(f"y should contain integers from 0; got {values.dtype}, {values[:3].tolist()} …")
     return values.astype(np.int32)

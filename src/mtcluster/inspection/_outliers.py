@@ -1,4 +1,4 @@
-"""Which rows are easy, hard or outliers, from their losses: ranks and multiples within their own task."""
+"""Easy rows, hard rows and outliers: ranks and multiples of the losses within each task."""
 
 from __future__ import annotations
 
@@ -8,7 +8,20 @@ from ..core.arrays import Array
 
 
 def easiness(losses: Array, task_indices: Array) -> Array:
-    """The share of a task's rows that fit no better than a row does: 1 for the easiest, near 0 for the hardest.
+    """Rank the rows of each task by their loss.
+
+    Parameters
+    ----------
+    losses : array of shape (n,)
+        Loss of each row, such as `model.losses_`.
+    task_indices : array of shape (n,)
+        Task of each row, such as `model.task_indices_`.
+
+    Returns
+    -------
+    easiness : array of shape (n,)
+        Share of the rows of the same task whose loss is at least as large: 1 for the easiest row, near 0 for the
+        hardest.
 
     Examples
     --------
@@ -23,7 +36,20 @@ def easiness(losses: Array, task_indices: Array) -> Array:
 
 
 def outlier_scores(losses: Array, task_indices: Array) -> Array:
-    """The loss of each row as a multiple of the usual one in its task: 1 is usual, 10 is far out.
+    """Compare the loss of each row with the typical loss of its task.
+
+    Parameters
+    ----------
+    losses : array of shape (n,)
+        Loss of each row, such as `model.losses_`.
+    task_indices : array of shape (n,)
+        Task of each row, such as `model.task_indices_`.
+
+    Returns
+    -------
+    scores : array of shape (n,)
+        Loss divided by the median loss of the task: 1 is typical, 10 is far out. Where at least half of the rows of a
+        task have no loss, the mean takes the place of the median; where no row has any, all scores are 1.
 
     Examples
     --------
@@ -39,8 +65,8 @@ def outlier_scores(losses: Array, task_indices: Array) -> Array:
 
 
 def usual_loss(losses: Array) -> float:
-    """The median; the mean, where half of the rows or more fit exactly; 0, where all do."""
+    """The median loss; the mean where at least half of the losses are zero but for rounding."""
     values = losses.astype(np.float64)
-    exact = 100 * np.finfo(losses.dtype).eps * values.max(initial=0)  # rounding leaves as much
+    rounding = 100 * np.finfo(losses.dtype).eps * values.max(initial=0)
     median = float(np.median(values))
-    return median if median > exact else float(values.mean())
+    return median if median > rounding else float(values.mean())

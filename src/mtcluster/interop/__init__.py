@@ -1,4 +1,4 @@
-"""Exchange with other software: AnnData objects, scikit-learn's `KMeans`, and model files that are safe to open."""
+"""Interoperability: AnnData objects, export as scikit-learn's `KMeans`, and model files that are safe to open."""
 
 from ._anndata import fit_anndata
 from ._kmeans import to_kmeans

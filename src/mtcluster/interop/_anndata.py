@@ -1,19 +1,16 @@
-"""Cells of several batches: from an AnnData object and back into it."""
+"""Clustering of AnnData objects."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 
 from ..core.arrays import Array, host
-from ..estimators import SPMTC
-from ..estimators._base import MultiTaskClusterer
-from ..inspection._outliers import easiness, outlier_scores
-
-SHOWN = 10  # names in an error
+from ..estimators import ASI, LSSMTC, SPMTC
+from ..inspection import easiness, outlier_scores
+from ..inspection._words import listed
 
 
 def fit_anndata(
@@ -27,40 +24,40 @@ def fit_anndata(
     estimator: Any = None,
     **parameters: Any,
 ) -> Any:
-    """Cluster the cells of an AnnData object, its batches, donors or sites being the tasks.
+    """Cluster the cells of an AnnData object, with its batches, donors or sites as tasks.
 
-    What is found is written into `adata`, under names that begin with `key_added`; what was there under these names is
-    replaced. Nothing else in it changes: values are used as they are, so normalise them first, or name a reduction such
+    Results are written into `adata` under names that start with `key_added`; existing entries of these names are
+    replaced. Nothing else changes. Values are used as they are, so normalise them first, or name a representation such
     as `use_rep="X_pca"`.
 
     Parameters
     ----------
     adata : AnnData
-        Cells in rows. It must not be a view: `adata = adata[...].copy()` makes an object of one.
+        Annotated matrix with one cell per row. Views are refused: `adata = adata[...].copy()` makes an object of one.
     task_key : str
-        The column of `adata.obs` that says which task a cell belongs to. No value may be missing.
+        Column of `adata.obs` with the task of each cell, without missing values.
     n_clusters : int, default=8
         Number of clusters.
     layer : str, optional
-        The layer to cluster instead of `adata.X`.
+        Layer to cluster instead of `adata.X`.
     use_rep : str, optional
-        The entry of `adata.obsm` to cluster instead of `adata.X`.
+        Entry of `adata.obsm` to cluster instead of `adata.X`.
     key_added : str, default="mtcluster"
-        How what is written is called.
-    estimator : estimator, optional
-        An `LSSMTC`, `ASI` or `SPMTC` of which a clone is fitted; its own `n_clusters` counts. None: an `SPMTC`.
+        Name under which results are written.
+    estimator : SPMTC, LSSMTC or ASI, optional
+        Estimator of which a clone is fitted, with its own `n_clusters`. None: an `SPMTC`.
     **parameters
         Parameters of the `SPMTC`, such as `random_state=0`.
 
     Returns
     -------
     model : estimator
-        The fitted model. In `adata` there are now
+        Fitted model. `adata` now contains
 
-        - `obs[key_added]`: the cluster of each cell, categorical, as strings;
-        - `obs[f"{key_added}_easiness"]`: the share of the cells of its task that fit no better, 1 the easiest;
-        - `obs[f"{key_added}_outlier"]`: its loss as a multiple of the usual one in its task;
-        - `obsm[f"X_{key_added}"]`: its coordinates in the subspace that the tasks share;
+        - `obs[key_added]`: cluster of each cell, categorical, as strings;
+        - `obs[f"{key_added}_easiness"]`: easiness of each cell, see `mtcluster.inspection.easiness`;
+        - `obs[f"{key_added}_outlier"]`: outlier score of each cell, see `mtcluster.inspection.outlier_scores`;
+        - `obsm[f"X_{key_added}"]`: coordinates of each cell in the shared subspace;
         - `uns[key_added]`: the parameters, the tasks, `task_relatedness`, `cluster_support` and `cluster_sizes`.
 
     Examples
@@ -75,8 +72,8 @@ def fit_anndata(
     tasks = _tasks(adata, task_key)
     X = _matrix(adata, layer, use_rep)
     if estimator is not None and parameters:
-        raise ValueError(f"{', '.join(parameters)}: set the parameters of the estimator that is given, not of fit.")
-    if estimator is not None and not isinstance(estimator, MultiTaskClusterer):
+        raise ValueError(f"{', '.join(parameters)}: set the parameters of the estimator itself.")
+    if estimator is not None and not isinstance(estimator, SPMTC | LSSMTC | ASI):
         raise TypeError(f"estimator should be an SPMTC, LSSMTC or ASI, such as LSSMTC(8); got {estimator!r}.")
     model = SPMTC(n_clusters, **parameters) if estimator is None else clone(estimator)
     model.fit(X, tasks=tasks)
@@ -85,7 +82,7 @@ def fit_anndata(
 
 
 def _checked(adata: Any, key_added: Any) -> Any:
-    """Pandas, if this is an AnnData object that can be written into."""
+    """The pandas module, after checking that results can be written into `adata`."""
     try:
         import pandas
         from anndata import AnnData
@@ -94,25 +91,28 @@ def _checked(adata: Any, key_added: Any) -> Any:
     if not isinstance(adata, AnnData):
         raise TypeError(f"adata should be an AnnData object; got {type(adata).__name__}.")
     if adata.is_view:
-        raise ValueError(
-            "adata is a view of another object, into which nothing can be written: make an object of it first by "
-            "adata = adata.copy()."
-        )
+        raise ValueError("adata is a view, which cannot be written into: copy it first by adata = adata.copy().")
     if not isinstance(key_added, str) or not key_added or "/" in key_added:
-        raise ValueError(f"key_added={key_added!r} should be a name without '/', which .h5ad files do not take.")
+        raise ValueError(f"key_added={key_added!r} should be a name without '/', which .h5ad files do not allow.")
     return pandas
 
 
+def _entry(entries: Any, key: Any, argument: str, where: str) -> Any:
+    if key not in entries:
+        known = [repr(name) for name in entries]
+        there = f"there are {listed(known)}" if known else "there are none"
+        raise KeyError(f"{argument}={key!r} is not in {where}: {there}.")
+    return entries[key]
+
+
 def _tasks(adata: Any, key: Any) -> Array:
-    """The task of each cell, as strings, numbers or whatever the column holds."""
-    if key not in adata.obs:
-        raise KeyError(f"task_key={key!r} is no column of adata.obs: {_listed(adata.obs)}.")
-    column = adata.obs[key]
+    """The task of each cell: strings, numbers or whatever the column holds."""
+    column = _entry(adata.obs, key, "task_key", "the columns of adata.obs")
     missing = np.flatnonzero(column.isna().to_numpy())
     if len(missing):
         first = adata.obs_names[missing[0]]
         raise ValueError(
-            f"adata.obs[{key!r}] has {len(missing)} missing value(s), the first at cell {first!r}: every cell needs a "
+            f"adata.obs[{key!r}] has {len(missing)} missing value(s), the first at cell {first!r}: each cell needs a "
             "task."
         )
     return np.asarray(column)
@@ -120,54 +120,30 @@ def _tasks(adata: Any, key: Any) -> Array:
 
 def _matrix(adata: Any, layer: str | None, use_rep: str | None) -> Any:
     if layer is not None and use_rep is not None:
-        raise ValueError(f"layer={layer!r} and use_rep={use_rep!r} were given: name one of them.")
+        raise ValueError(f"layer={layer!r} and use_rep={use_rep!r} exclude each other: name one of them.")
     if layer is not None:
-        if layer not in adata.layers:
-            raise KeyError(f"layer={layer!r} is not in adata.layers: {_listed(adata.layers)}.")
-        return adata.layers[layer]
+        return _entry(adata.layers, layer, "layer", "adata.layers")
     if use_rep is not None:
-        if use_rep not in adata.obsm:
-            raise KeyError(f"use_rep={use_rep!r} is not in adata.obsm: {_listed(adata.obsm)}.")
-        return _values(adata.obsm[use_rep])
+        X = _entry(adata.obsm, use_rep, "use_rep", "adata.obsm")
+        return X.to_numpy() if hasattr(X, "to_numpy") else X
     if adata.X is None:
         raise ValueError("adata.X is None: name a layer or a use_rep.")
     return adata.X[:] if adata.isbacked else adata.X
 
 
-def _values(X: Any) -> Any:
-    """Arrays and sparse matrices as they are; the values of a data frame."""
-    return X.to_numpy() if hasattr(X, "to_numpy") else X
-
-
 def _write(adata: Any, model: Any, X: Any, key: str, source: dict[str, Any], pandas: Any) -> None:
-    labels, codes = host(model.labels_), host(model.task_indices_)
-    losses = host(model.losses_)
+    labels, codes, losses = (host(array) for array in (model.labels_, model.task_indices_, model.losses_))
     names = [str(j) for j in range(model.n_clusters)]
     adata.obs[key] = pandas.Categorical.from_codes(labels, categories=names).remove_unused_categories()
     adata.obs[f"{key}_easiness"] = easiness(losses, codes)
     adata.obs[f"{key}_outlier"] = outlier_scores(losses, codes)
     adata.obsm[f"X_{key}"] = np.asarray(host(model.transform(X)))
+    parameters = {"estimator": type(model).__name__, **source, **model.get_params()}
     adata.uns[key] = {
-        "params": _plain({"estimator": type(model).__name__, **source, **model.get_params()}),
+        "params": {  # .h5ad files hold numbers and strings, but not None
+            name: value if isinstance(value, bool | int | float | str | np.number) else repr(value)
+            for name, value in parameters.items()
+            if value is not None
+        },
         "tasks": np.array([str(task) for task in host(model.tasks_).tolist()]),
-        "task_relatedness": host(model.task_relatedness_),
-        "cluster_support": host(model.cluster_support_),
-        "cluster_sizes": host(model.cluster_sizes_),
-    }
-
-
-def _plain(values: dict[str, Any]) -> dict[str, Any]:
-    """What an .h5ad file can hold: numbers and strings, without what is None; other things as they are printed."""
-    return {
-        name: value if isinstance(value, bool | int | float | str | np.number) else repr(value)
-        for name, value in values.items()
-        if value is not None
-    }
-
-
-def _listed(names: Iterable[Any]) -> str:
-    found = [repr(name) for name in names]
-    if not found:
-        return "there are none"
-    more = f" and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
-    return f"there are {', '.join(found[:SHOWN])}{more}"
+    } | {name: host(getattr(model, f"{name}_")) for name in ("task_relatedness", "cluster_support", "cluster_sizes")}

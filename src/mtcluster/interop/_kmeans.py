@@ -1,4 +1,4 @@
-"""A fitted model as k-means: for whatever knows scikit-learn's `KMeans` and not this library."""
+"""Export of a fitted model as scikit-learn's `KMeans`."""
 
 from __future__ import annotations
 
@@ -8,55 +8,86 @@ from typing import Any
 import numpy as np
 from scipy.spatial.distance import pdist
 from sklearn.cluster import KMeans
+from sklearn.utils.validation import check_is_fitted
 
 from .._utils.tasks import positions
 from ..core.arrays import Array, host
 from ..estimators._progress import warn_user
 
-INDEPENDENT = 1e-3  # of the spread of the centres: what they spread less in a direction counts as not at all
-EXACT = 1e-9  # of that spread, squared: an error in the difference of two losses that is rounding
-DIGITS = 1e-3  # of the least squared distance of two centres: the error of a distance that changes no label to speak of
+INDEPENDENT = 1e-3  # relative singular value below which the centres count as having no extent in a direction
+EXACT = 1e-9  # share of the squared extent of the centres: a smaller error in a difference of losses is rounding
+DIGITS = 1e-3  # share of the smallest squared distance of two centres: a smaller error changes hardly any label
 
 
-def to_kmeans(model: Any, task: Hashable | None) -> KMeans:
-    """The labels that a fitted model gives the rows of one task, as a `KMeans`.
+def to_kmeans(model: Any, task: Hashable | None = None) -> KMeans:
+    """Export a fitted model as a `KMeans` that gives the rows of one task the same labels.
 
-    With one cluster a row, the loss of a row x in cluster j is, but for what is the same in all clusters,
+    With one cluster per row, the loss of a row x in cluster j is, up to a term that is the same for all clusters,
 
         λ1 ‖x − a_j‖² + (1 − λ1) ‖x − b_j‖²  =  ‖x − C_j‖² + k_j,   C_j = λ1 a_j + (1 − λ1) b_j,
 
-    with k_j = λ1 (1 − λ1) ‖a_j − b_j‖², for both couplings. Centres C_j + t lead to the same labels if 2 (C_j − C_0)·t
-    = k_j − k_0 for all j, which some t fulfils wherever no centre lies in the flat through the others.
+    with k_j = λ1 (1 − λ1) ‖a_j − b_j‖², for both couplings. Centres C_j + t give the same labels if
+    2 (C_j − C_0)·t = k_j − k_0 for all j, which has a solution t if the centres are affinely independent.
+
+    The labels are exact, with a warning where they cannot be: with non-negative memberships, with too many clusters for
+    the number of features, and with data far from zero. Distances to the centres are not the losses of the model.
+
+    Parameters
+    ----------
+    model : SPMTC, LSSMTC or ASI
+        Fitted model.
+    task : label of a task, optional
+        Task whose rows are to be labelled. None: the shared centres decide, as in `predict` without `tasks`; after a
+        fit of one task, that task.
+
+    Returns
+    -------
+    kmeans : KMeans
+        Fitted, with the floating type of the model; its cluster j is cluster j of the model.
+
+    Examples
+    --------
+    >>> from mtcluster import SPMTC
+    >>> from mtcluster.datasets import make_multitask_blobs
+    >>> from mtcluster.interop import to_kmeans
+    >>> X, y, tasks = make_multitask_blobs(n_tasks=3, n_clusters=4, random_state=0)
+    >>> model = SPMTC(n_clusters=4, random_state=0).fit(X, tasks=tasks)
+    >>> bool((to_kmeans(model, task=0).predict(X[tasks == 0]) == model.labels_[tasks == 0]).all())
+    True
     """
+    check_is_fitted(model)
     C, k = _centers(model, _position(model, task))
     shift, exact = _shift(C, k)
-    centers = (C + shift if exact else C).astype(host(model.task_centers_).dtype)
+    mixtures = model.decisions_.membership == "nonnegative"
+    centers = (C + shift if exact and not mixtures else C).astype(host(model.task_centers_).dtype)
     why = None
-    if model.membership_ == "nonnegative":
-        centers, why = C.astype(centers.dtype), "the memberships are non-negative mixtures, and k-means knows labels"
+    if mixtures:
+        why = "the memberships are non-negative mixtures, and k-means has one cluster per row"
     elif not exact:
         why = (
-            f"what tasks share pulls the {len(C)} clusters differently far, and {C.shape[1]} feature(s) leave no room "
-            "for centres that make up for it"
+            f"the shared centres attract the {len(C)} clusters to different degrees, which centres with {C.shape[1]} "
+            "feature(s) cannot reproduce"
         )
     elif _far(centers):
         why = (
-            f"the data lie so far from zero that KMeans.predict loses the digits that tell clusters apart, in "
-            f"{centers.dtype}; take the mean of the data out of X before the fit"
+            f"the data are so far from zero that KMeans.predict loses the digits that separate clusters, in "
+            f"{centers.dtype}; subtract the mean of the data from X before the fit"
         )
     if why is not None:
-        warn_user(f"to_kmeans(task={task!r}) is not exact: {why}. Rows between clusters may get other labels.")
+        warn_user(f"to_kmeans(task={task!r}) is not exact: {why}. Rows between clusters may get different labels.")
     return _fitted(centers, getattr(model, "feature_names_in_", None))
 
 
 def _position(model: Any, task: Hashable | None) -> int | None:
-    """The index of a task; None: the shared centres decide, as in `predict`."""
+    """The index of a task; None for the shared centres."""
     known = host(model.tasks_).tolist()
     if task is None:
         return 0 if len(known) == 1 else None
     [k] = positions([task], known)
     if k is None:
-        raise ValueError(f"task={task!r} was not there in fit: known are {known}, or None for the shared centres.")
+        raise ValueError(
+            f"task={task!r} is not a task of the fit: choose one of {known}, or None for the shared centres."
+        )
     return k
 
 
@@ -71,7 +102,7 @@ def _centers(model: Any, k: int | None) -> tuple[Array, Array]:
 
 
 def _shift(C: Array, k: Array) -> tuple[Array, bool]:
-    """The shortest t that makes up for k, and whether it does."""
+    """The shortest t that compensates for k, and whether it does so exactly."""
     directions, wanted = 2 * (C - C[0]), k - k[0]
     t = np.linalg.lstsq(directions, wanted, rcond=INDEPENDENT)[0]
     spread = np.max(np.sum((C - C[0]) ** 2, axis=1))
@@ -79,14 +110,14 @@ def _shift(C: Array, k: Array) -> tuple[Array, bool]:
 
 
 def _far(centers: Array) -> bool:
-    """Whether rounding of ‖c‖², from which KMeans.predict computes, is not small beside the distances of centres."""
+    """Whether the rounding of ‖c‖² in KMeans.predict is large compared with the distances between centres."""
     apart = pdist(centers.astype(np.float64), "sqeuclidean")
     rounding = np.finfo(centers.dtype).eps * np.max(np.sum(centers.astype(np.float64) ** 2, axis=1))
     return bool(rounding > DIGITS * np.min(apart[apart > 0], initial=np.inf))
 
 
 def _fitted(centers: Array, names: Any) -> KMeans:
-    """A `KMeans` with these centres, which is fitted as far as any version of scikit-learn can ask."""
+    """A `KMeans` with these centres that any version of scikit-learn takes as fitted."""
     c, d = centers.shape
     model = KMeans(n_clusters=c, n_init=1, random_state=0)
     model.fit(np.arange(c * d, dtype=centers.dtype).reshape(c, d)).set_params(random_state=None)

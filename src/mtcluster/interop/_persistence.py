@@ -1,72 +1,59 @@
-"""Models in files that are safe to open: skops, with exactly the types trusted that models are made of.
+"""Model files that are safe to open: skops files whose types are all on a list.
 
-A pickle may run anything when it is loaded. These files hold arrays and names of types, and a type that is not on the
-list here is refused, so a model may be taken from strangers.
+A pickle may run any code when it is loaded. These files contain arrays and names of types, and a type that is not
+on the list is refused, so a model may come from anyone.
 """
 
 from __future__ import annotations
 
 import os
-import tempfile
 import zipfile
 from copy import copy
-from dataclasses import replace
+from dataclasses import fields, is_dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from sklearn.base import BaseEstimator
 
-from ..consensus.vote import Evidence
-from ..core.arrays import host
-from ..engines import is_dask
+from ..engines import bring_here
+from ..inspection._files import replacing
 
-__all__ = ["TRUSTED", "dump", "load"]
-
-# What models, and what was done to their data, consist of; NumPy's, SciPy's and scikit-learn's own skops trusts itself.
-TRUSTED = (
-    "datetime.date",  # labels of tasks may be dates
-    "datetime.datetime",
-    "datetime.timedelta",
-    "datetime.timezone",
-    "mtcluster.consensus.decisions.ConsensusEvidence",
-    "mtcluster.consensus.decisions.Decisions",
-    "mtcluster.consensus.vote.Decision",
-    "mtcluster.consensus.vote.Evidence",
-    "mtcluster.core.model.Settings",
-    "mtcluster.core.pacing.Schedule",
-    "mtcluster.estimators._asi.ASI",
-    "mtcluster.estimators._baselines.PerTask",
-    "mtcluster.estimators._baselines.Pooled",
-    "mtcluster.estimators._lssmtc.LSSMTC",
-    "mtcluster.estimators._spmtc.SPMTC",
-    "mtcluster.inspection._labels.LabelDescription",
-    "mtcluster.preprocessing._table.TablePreprocessor",
-    "numpy.dtype",  # of scikit-learn's imputers
-)
-
-
+# Types of labels of tasks, and of scikit-learn's imputers; skops itself trusts NumPy, SciPy and scikit-learn otherwise.
+FOREIGN = ("datetime.date", "datetime.datetime", "datetime.timedelta", "datetime.timezone", "numpy.dtype")
 ROUTING, REQUESTS = "_metadata_request", "_requests_of_methods"  # attributes: scikit-learn's, and ours in files
 
 
-def dump(obj: Any, path: str | os.PathLike[str]) -> None:
-    """Write a fitted model to a file.
+@cache
+def trusted_types() -> tuple[str, ...]:
+    """The types that `load` makes, beside those that skops trusts."""
+    from .. import estimators
+    from ..consensus import Consensus, ConsensusEvidence, Decisions
+    from ..inspection import LabelDescription
+    from ..preprocessing import TablePreprocessor
 
-    The file is compressed, and takes its place when it is complete: whatever goes wrong, a file that was there before
-    stays. What a model of Dask or GPU arrays knows of every row is brought into memory; the model in the file is one
-    for NumPy.
+    models = (getattr(estimators, name) for name in estimators.__all__)
+    classes = (*models, Consensus, ConsensusEvidence, Decisions, LabelDescription, TablePreprocessor)
+    return tuple(sorted([*FOREIGN, *(f"{cls.__module__}.{cls.__qualname__}" for cls in classes)]))
+
+
+def dump(obj: Any, path: str | os.PathLike[str]) -> None:
+    """Write a fitted model to a file that is safe to open.
+
+    The file is compressed. It replaces an existing file only once it is complete. Dask arrays and arrays on a GPU are
+    written as NumPy arrays, so a loaded model is one for NumPy.
 
     Parameters
     ----------
-    obj : estimator, or a dict of estimators and other things
-        What to write. Everything in it must be something that `load` trusts: models of this library, estimators of
-        scikit-learn, arrays, numbers, strings.
-    path : path
-        Where to; `.skops` is the usual end of the name.
+    obj : estimator, or a dict with estimators and other values
+        What to write. It may contain models of this library, estimators of scikit-learn, arrays, numbers and strings.
+    path : str or path
+        File to write; its name usually ends with `.skops`.
 
     Raises
     ------
     ValueError
-        If there is something in it that could not be loaded again.
+        If `obj` contains anything that could not be loaded again.
 
     Examples
     --------
@@ -86,23 +73,26 @@ def dump(obj: Any, path: str | os.PathLike[str]) -> None:
     try:
         data = io.dumps(_here(obj), compression=zipfile.ZIP_DEFLATED)
         strange = _untrusted(io, data)
-    except Exception as error:  # skops raises whatever a part that it cannot take apart raises
+    except Exception as error:  # skops passes on any error of a part that it cannot write
         raise ValueError(f"{type(obj).__name__} cannot be written by skops: {error}") from error
     if strange:
         raise ValueError(
-            f"{type(obj).__name__} holds what could not be loaded again, as it is not trusted: {', '.join(strange)}. "
-            "joblib.dump writes anything, for those who trust the file."
+            f"{type(obj).__name__} contains types that are not trusted and could not be loaded again: "
+            f"{', '.join(strange)}. joblib.dump writes any type, for use where the file is trusted."
         )
-    _write(data, Path(path))
+    with replacing(path) as temporary:
+        temporary.write_bytes(data)
 
 
 def load(path: str | os.PathLike[str]) -> Any:
-    """Read what `dump` wrote; nothing in the file is run, and only types of the list `TRUSTED` are made.
+    """Read a file written by `dump`.
+
+    No code in the file is run, and only types of a fixed list are made.
 
     Parameters
     ----------
-    path : path
-        The file.
+    path : str or path
+        File to read.
 
     Returns
     -------
@@ -112,60 +102,65 @@ def load(path: str | os.PathLike[str]) -> Any:
     Raises
     ------
     ValueError
-        If the file is no such file, is damaged, or holds types that are not trusted.
+        If the file is not a model file, is damaged, was written by version 0.1, or contains types that are not trusted.
     """
     io = _skops()
     data = Path(path).read_bytes()
     try:
         strange = _untrusted(io, data)
     except Exception as error:  # zipfile, json and skops each have errors of their own for a damaged file
-        raise ValueError(f"{path} is damaged, or no model that mtcluster.interop.dump has written.") from error
-    if strange:
+        raise ValueError(f"{path} is damaged, or was not written by mtcluster.interop.dump.") from error
+    if strange and all(name.startswith("mtcluster.") for name in strange):
         raise ValueError(
-            f"{path} holds types that are not trusted, so it was not loaded: {', '.join(strange)}. They are not part "
-            "of a model of this version of mtcluster."
+            f"{path} was written by mtcluster 0.1, whose models this version cannot read: fit the model again with "
+            f"this version (unknown: {', '.join(strange)})."
         )
+    if strange:
+        raise ValueError(f"{path} contains types that are not trusted, so it was not loaded: {', '.join(strange)}.")
     try:
-        return _routed(io.loads(data, trusted=list(TRUSTED)))
+        return _routed(io.loads(data, trusted=list(trusted_types())))
     except Exception as error:
-        raise ValueError(f"{path} is damaged, or was written by another version: it cannot be loaded.") from error
+        raise ValueError(f"{path} is damaged or was written by another version, so it cannot be loaded.") from error
 
 
 def _skops() -> Any:
     try:
         import skops.io
     except ImportError as error:
-        raise ImportError("Files of models need skops: pip install 'mtcluster[files]'.") from error
+        raise ImportError("Model files need skops: pip install 'mtcluster[files]'.") from error
     return skops.io
 
 
 def _untrusted(io: Any, data: bytes) -> list[str]:
-    return sorted(set(io.get_untrusted_types(data=data)) - set(TRUSTED))
+    return sorted(set(io.get_untrusted_types(data=data)) - set(trusted_types()))
 
 
 def _here(value: Any) -> Any:
-    """The same as skops can take it; what the user holds stays as it is.
+    """A copy that skops can write.
 
-    Arrays of Dask and of accelerators come into NumPy's memory. What an estimator asks of metadata routing refers to
-    the estimator, in a circle, and so becomes a dict.
+    Arrays of Dask and other libraries become NumPy arrays. The metadata requests of an estimator, which refer back to
+    it, become a dict.
     """
     if isinstance(value, BaseEstimator):
         found = copy(value)
         found.__dict__.update({name: _here(item) for name, item in vars(value).items()})
         if found.__dict__.pop(ROUTING, None) is not None:
-            found.__dict__[REQUESTS] = _requests(value)
+            methods = vars(value.get_metadata_routing()).items()
+            found.__dict__[REQUESTS] = {
+                name: dict(asked.requests) for name, asked in methods if hasattr(asked, "requests")
+            }
         return found
-    if isinstance(value, Evidence):
-        return replace(value, parameters=_here(value.parameters))
+    if is_dataclass(value) and not isinstance(value, type):
+        return replace(value, **{field.name: _here(getattr(value, field.name)) for field in fields(value)})
     if type(value) is dict:
         return {key: _here(item) for key, item in value.items()}
     if type(value) in (list, tuple):
         return type(value)(_here(item) for item in value)
-    return host(value) if is_dask(value) or _elsewhere(value) else value
+    return bring_here(value)
 
 
 def _routed(value: Any) -> Any:
-    """What was loaded, with the requests of its estimators as they were."""
+    """The object that was loaded, with the metadata requests of its estimators restored."""
     if isinstance(value, BaseEstimator):
         requests = value.__dict__.pop(REQUESTS, None)
         if requests is not None:
@@ -179,24 +174,3 @@ def _routed(value: Any) -> Any:
         for item in parts.values() if isinstance(parts, dict) else parts:
             _routed(item)
     return value
-
-
-def _requests(estimator: BaseEstimator) -> dict[str, dict[str, Any]]:
-    """What the methods of an estimator ask for, by method."""
-    methods = vars(estimator.get_metadata_routing()).items()
-    return {method: dict(asked.requests) for method, asked in methods if hasattr(asked, "requests")}
-
-
-def _elsewhere(value: Any) -> bool:
-    """Whether this is an array of another library than NumPy."""
-    return hasattr(value, "__dlpack__") and type(value).__module__.split(".")[0] != "numpy"
-
-
-def _write(data: bytes, path: Path) -> None:
-    """Beside the file first, then in its place."""
-    if not path.absolute().parent.is_dir():
-        raise FileNotFoundError(f"path={str(path)!r}: there is no folder {path.parent}.")
-    with tempfile.TemporaryDirectory(prefix=".mtcluster-", dir=path.absolute().parent) as folder:
-        beside = Path(folder) / "model"
-        beside.write_bytes(data)
-        os.replace(beside, path)

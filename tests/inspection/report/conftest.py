@@ -1,5 +1,7 @@
 """Fitted models that reports are made of."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -52,3 +54,34 @@ def hostile_model():
     X, _, tasks = make_multitask_blobs([40, 30, 50], 6, n_tasks=3, n_clusters=4, separation=9, random_state=0)
     names = np.array(HOSTILE[:3], dtype=object)[np.unique(np.asarray(tasks), return_inverse=True)[1]]
     return SPMTC(n_clusters=4, random_state=0).fit(X, tasks=names)
+
+
+@pytest.fixture(scope="session")
+def large_model():
+    """The attributes of a model of 20 000 rows, without a fit."""
+    n, c, m, d = 20_000, 10, 4, 30
+    rng = np.random.default_rng(0)
+    labels, tasks = rng.integers(c, size=n), rng.integers(m, size=n)
+    return SimpleNamespace(
+        labels_=labels,
+        losses_=rng.gamma(2, size=n),
+        tasks_=np.array(["first", "second", "third", "fourth"]),
+        task_indices_=tasks,
+        cluster_sizes_=np.full((m, c), n / (m * c)),
+        task_centers_=rng.normal(size=(m, c, d)),
+        shared_centers_=rng.normal(size=(c, c)),
+        subspace_=np.linalg.qr(rng.normal(size=(d, c)))[0],
+        task_offsets_=np.zeros((m, d)),
+        task_scales_=np.ones(m),
+        within_weight_=np.full(m, 0.7),
+        task_relatedness_=np.ones((m, m)),
+        cluster_support_=np.ones((c, m)),
+        map_=rng.normal(size=(n, 4)),
+        map_rows_=np.arange(n),
+        fractions_=np.array([0.5, 1.0]),
+        admitted_=np.ones(n),
+        weight_trace_=np.ones((2, n)),
+        objective_trace_=[np.array([2.0]), np.array([3.0])],
+        n_iter_=2,
+        converged_=True,
+    )

@@ -5,7 +5,7 @@ import shutil
 import numpy as np
 import pytest
 
-from mtcluster.inspection._report import make_report
+from mtcluster.inspection import make_report
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -285,6 +285,32 @@ def test_a_notebook_frame_works_without_storage(browser, blob_model, tmp_path):
     frame.locator("#theme").click()
     assert frame.locator("html").get_attribute("data-theme") in ("light", "dark")
     page.close()
+
+
+def test_twenty_thousand_examples_are_drawn_and_pointed_at(opened, large_model, tmp_path):
+    page = opened(make_report(large_model, settings={}).save(tmp_path / "large.html"))
+    assert shown(page) == 20_000
+    page.locator("#canvas").focus()
+    page.keyboard.press("ArrowRight")
+    assert page.locator("#heard").text_content().startswith("row ")
+    assert page.locator("#ring").is_visible()
+    page.locator("input[data-task='0']").uncheck()
+    assert shown(page) == np.count_nonzero(large_model.task_indices_ != 0)
+    assert page.locator("#ring").is_hidden()
+
+
+def test_the_legend_shows_the_colours_of_what_is_coloured(opened, page_file):
+    page = opened(page_file)
+
+    def ground(kind):
+        dot = page.locator(f"input[data-{kind}='1'] + .dot")
+        return dot.evaluate("(dot) => getComputedStyle(dot).backgroundColor")
+
+    by_cluster = ground("cluster"), ground("task")
+    page.locator("#colour").select_option("task")
+    assert (ground("task"), ground("cluster")) == by_cluster
+    assert by_cluster[0] == "rgb(194, 127, 0)"
+    assert page.locator("#scale").is_hidden()
 
 
 def test_reduced_motion_is_respected(opened, page_file):

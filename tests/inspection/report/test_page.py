@@ -4,20 +4,21 @@ import base64
 import hashlib
 import json
 import re
+import subprocess
+import sys
 from html.parser import HTMLParser
 from itertools import pairwise
-from types import SimpleNamespace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from mtcluster import SPMTC
-from mtcluster.inspection import LabelDescription
-from mtcluster.inspection._report import Report, make_report, render
-from mtcluster.inspection._report.parts import resource
-from mtcluster.inspection._report.summary import FITTED, summarize
-from mtcluster.inspection._report.words import embedded
+from mtcluster.inspection import LabelDescription, Report, _report, make_report
+from mtcluster.inspection._fitted import PER_ROW, PER_TASK
+from mtcluster.inspection._report.page import line_chart
 
+TEMPLATES = Path(_report.__file__).parent / "templates"
 VOID = {"meta", "input", "br", "img", "line", "circle", "rect", "polyline"}
 
 
@@ -49,9 +50,13 @@ class Outline(HTMLParser):
         return [attrs for name, attrs in self.elements if name == tag]
 
 
+def page_of(model, **arguments):
+    return make_report(model, **arguments).html
+
+
 @pytest.fixture(scope="module")
 def page(blob_model):
-    return render(summarize(blob_model))
+    return page_of(blob_model)
 
 
 def test_the_page_is_whole_and_its_headings_are_in_order(page):
@@ -97,13 +102,13 @@ def test_the_policy_lets_the_one_script_run_and_nothing_else(page):
 
 
 def test_the_script_writes_text_alone():
-    script = resource("page.js")
+    script = (TEMPLATES / "page.js").read_text()
     for way in ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "new Function"):
         assert way not in script
 
 
 def test_hostile_names_are_text(hostile_model, hostile_arguments):
-    page = render(summarize(hostile_model, **hostile_arguments))
+    page = page_of(hostile_model, **hostile_arguments)
     page.encode("utf-8")
     outline = Outline(page)
     assert len(outline.all("script")) == 2
@@ -115,68 +120,83 @@ def test_hostile_names_are_text(hostile_model, hostile_arguments):
     assert "%%BODY%%" in told
 
 
-def test_embedded_data_cannot_end_their_element():
-    value = {"a": ["</script>", "<!--", "&amp;", "\u2028\u2029", '"']}
-    found = embedded(value)
-    assert not re.search("[<>&\u2028\u2029]", found)
-    assert json.loads(found) == value
-    with pytest.raises(ValueError):
-        embedded([float("nan")])
+def test_embedded_data_cannot_end_their_element(hostile_model, hostile_arguments):
+    report = make_report(hostile_model, **hostile_arguments)
+    element = re.search(r'<script type="application/json" id="data">(.*?)</script>', report.html, flags=re.DOTALL)
+    assert not re.search("[<>&]", element.group(1))
+    data = json.loads(element.group(1))
+    assert data["tasks"] == [task["name"] for task in report.summary["tasks"]]
+    assert any("</script>" in name for name in data["ids"])
+    assert any("<!--" in name for name in data["ids"])
+
+
+def test_no_template_inserts_anything_unescaped():
+    sources = {path.name: path.read_text() for path in TEMPLATES.iterdir()}
+    assert len(sources) > 10
+    for name, source in sources.items():
+        assert not re.search(r"\|\s*safe|autoescape|Markup", source), name
+
+
+def test_templates_are_read_when_a_page_is_made_and_not_before():
+    code = "import sys, mtcluster, mtcluster.inspection, mtcluster.plotting; print('jinja2' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
+
+
+def test_the_chart_spans_its_area_and_names_the_stages_that_have_room():
+    stages = [{"name": "warm-up"}, {"name": "1"}]
+    found = line_chart(stages, [[5.0, 3.0, None], [1.0]])
+    assert found["points"] == [(140.0, 20.0), (280.0, 92.0), (560.0, 164.0)]
+    assert [(part["x"], part["name"]) for part in found["parts"]] == [(70.0, "warm-up"), (490.0, "1")]
+    assert (found["low"], found["high"]) == (1.0, 5.0)
+    narrow = line_chart(stages, [[1.0] * 99, [1.0]])
+    assert [part["name"] for part in narrow["parts"]] == ["warm-up", ""]
+    assert line_chart([], [])["points"] == []
+
+
+def test_many_tasks_have_a_matrix_of_the_largest():
+    rng = np.random.default_rng(0)
+    tasks = np.repeat(np.arange(45), np.r_[np.full(5, 3), np.full(40, 6)])
+    X, labels = rng.normal(size=(len(tasks), 2)), np.arange(len(tasks)) % 2
+    page = page_of(LabelDescription().fit(X, labels, tasks=[f"task-{k:02d}" for k in tasks]))
+    matrix = page[page.index('id="related"') : page.index('id="examples"')]
+    assert "The 40 largest tasks are shown." in matrix
+    matrix = matrix[matrix.index("<table") :]
+    assert "task-04" not in matrix
+    assert "task-05" in matrix
+    assert matrix.count("<tr>") == 41
 
 
 def test_direction_marks_are_kept_to_the_name_that_has_them(hostile_model, hostile_arguments):
-    page = render(summarize(hostile_model, **hostile_arguments))
+    page = page_of(hostile_model, **hostile_arguments)
     title = re.compile("<(li|p|title|option|pre|figcaption|caption)[^>]*>[^<]*\u202e")
     bare = [match.group(1) for match in title.finditer(page)]
     assert set(bare) <= {"pre", "p"}  # a paragraph or the settings end what a mark began
 
 
-def test_twenty_thousand_examples_with_long_names_stay_below_five_megabytes():
-    n, c, m, d = 20_000, 10, 4, 30
-    rng = np.random.default_rng(0)
-    labels, tasks = rng.integers(c, size=n), rng.integers(m, size=n)
-    model = SimpleNamespace(
-        labels_=labels,
-        losses_=rng.gamma(2, size=n),
-        tasks_=np.array(["first", "second", "third", "fourth"]),
-        task_indices_=tasks,
-        cluster_sizes_=np.full((m, c), n / (m * c)),
-        task_centers_=rng.normal(size=(m, c, d)),
-        shared_centers_=rng.normal(size=(c, c)),
-        subspace_=np.linalg.qr(rng.normal(size=(d, c)))[0],
-        task_offsets_=np.zeros((m, d)),
-        task_scales_=np.ones(m),
-        within_weight_=np.full(m, 0.7),
-        task_relatedness_=np.ones((m, m)),
-        cluster_support_=np.ones((c, m)),
-        map_=rng.normal(size=(n, 4)),
-        map_rows_=np.arange(n),
-        fractions_=np.array([0.5, 1.0]),
-        admitted_=np.ones(n),
-        weight_trace_=np.ones((2, n)),
-        objective_trace_=[np.array([2.0]), np.array([3.0])],
-        n_iter_=2,
-        converged_=True,
-    )
-    assert set(FITTED) <= set(vars(model))
+def test_twenty_thousand_examples_with_long_names_stay_below_five_megabytes(large_model):
+    n = len(large_model.labels_)
+    assert {*PER_TASK, *PER_ROW} <= set(vars(large_model))
     ids = [f"https-like-identifier/{i:06d}/" + "é<&" * 100 for i in range(n)]
-    report = make_report(model, ids=ids, settings={})
+    report = make_report(large_model, ids=ids, settings={})
     assert len(report.html.encode()) < 5_000_000
 
 
 def test_a_map_of_few_of_many_says_so(blob_model, monkeypatch):
     monkeypatch.setattr("mtcluster.inspection._report.examples.POINTS", 30)
-    assert "30 of 120 examples are shown" in "".join(Outline(render(summarize(blob_model))).text)
+    assert "30 of 120 examples are shown" in "".join(Outline(page_of(blob_model)).text)
 
 
 @pytest.mark.parametrize("n_clusters", [1, 4])
 def test_one_task_has_a_page(blobs, n_clusters):
-    Outline(render(summarize(SPMTC(n_clusters=n_clusters, random_state=0).fit(blobs.X))))
+    outline = Outline(page_of(SPMTC(n_clusters=n_clusters, random_state=0).fit(blobs.X)))
+    assert "There is one task, so there is nothing to compare." in outline.text
+    assert ("There is one cluster, so there is nothing to compare it with." in outline.text) == (n_clusters == 1)
 
 
 def test_labels_from_elsewhere_have_a_page(blobs):
     X, y, tasks = blobs
-    told = "".join(Outline(render(summarize(LabelDescription("k-means").fit(X, y, tasks=tasks)))).text)
+    told = "".join(Outline(page_of(LabelDescription("k-means").fit(X, y, tasks=tasks))).text)
     assert "no stages" in told
     assert "k-means" in told
 
@@ -195,7 +215,7 @@ def contrast(a, b):
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_colours_are_told_from_their_ground(theme):
-    source = resource("dark.css") if theme == "dark" else resource("style.css").split("}")[0]
+    source = (TEMPLATES / ("dark.css" if theme == "dark" else "style.css")).read_text().split("}")[0]
     colours = dict(re.findall(r"--([\w]+): (#[0-9a-f]{6});", source))
     for ground in ("ground", "raised"):
         for ink in ("ink", "faint", "accent", "good", "middling", "bad"):
@@ -217,11 +237,14 @@ def test_a_report_is_saved_whole_and_says_where(blob_model, tmp_path):
         report.save(tmp_path / "nowhere" / "report.html")
 
 
-def test_a_page_that_cannot_be_made_leaves_the_old_file(tmp_path):
+def test_a_page_that_cannot_be_made_leaves_the_old_file(blob_model, tmp_path):
     path = tmp_path / "report.html"
     path.write_text("old")
     with pytest.raises(KeyError):
         Report({"title": "broken"}).save(path)
+    summary = make_report(blob_model).summary
+    with pytest.raises(ValueError, match=r"lacks what the page shows.*advice"):
+        Report({key: value for key, value in summary.items() if key != "advice"}).save(path)
     assert path.read_text() == "old"
     assert [item.name for item in tmp_path.iterdir()] == ["report.html"]
 

@@ -10,11 +10,14 @@ from sklearn.exceptions import NotFittedError
 
 from mtcluster import ASI, LSSMTC, SPMTC
 from mtcluster.datasets import make_multitask_blobs
-from mtcluster.inspection import LabelDescription
+from mtcluster.inspection import LabelDescription, make_report
 from mtcluster.inspection._report import advice, clusters, course, examples
-from mtcluster.inspection._report.summary import summarize
-from mtcluster.inspection._report.words import number, percent, plain, text
+from mtcluster.inspection._words import CLEAR, FAIR, number, percent, plain, text
 from mtcluster.model_selection import restart_stability
+
+
+def summarize(model, **arguments):
+    return make_report(model, **arguments).summary
 
 
 @pytest.fixture
@@ -84,7 +87,7 @@ def test_features_come_largest_first_above_and_then_below():
     found = clusters.standing_out(np.array([0.5, -3.0, 2.0, 0.001, -1.0]), np.zeros(5), list("abcde"), 2)
     assert [(f["name"], f["difference"]) for f in found] == [("c", 2.0), ("a", 0.5), ("b", -3.0), ("e", -1.0)]
     assert clusters.in_short(found, 0.0) == "high c, a; low b, e"
-    assert clusters.in_short(found, 1e9) == "lies in the middle: nothing stands out"
+    assert clusters.in_short(found, 1e9) == "close to the overall mean: no feature stands out"
 
 
 def test_the_leading_feature_has_its_share_of_the_spread():
@@ -108,8 +111,10 @@ def test_a_cluster_that_a_task_lacks_is_told_with_the_reason(blob_model):
     found = clusters.sizes(changed(blob_model, labels_=labels, cluster_support_=support), ["a", "b", "c"])
     assert [(item["cluster"], item["task"], item["few"]) for item in found["missing"]] == [(2, 1, True), (3, 0, False)]
     assert found["everywhere"] == [0, 1]
-    assert "Missing, or hardly there: cluster 2 in “b”." in found["sentences"]
-    assert "Elsewhere than in the other tasks, so perhaps another group: cluster 3 in “a”." in found["sentences"]
+    assert "Missing or rare: cluster 2 in “b”." in found["sentences"]
+    assert (
+        "Located elsewhere than in the other tasks, possibly a different group: cluster 3 in “a”." in found["sentences"]
+    )
 
 
 def test_typical_examples_fit_best_and_come_from_different_tasks(blob_model):
@@ -174,7 +179,12 @@ def test_a_fit_on_dask_has_a_summary(blobs):
     dask = pytest.importorskip("dask.array")
     X, _, tasks = blobs
     model = SPMTC(n_clusters=4, random_state=0).fit(dask.from_array(X, chunks=(50, -1)), tasks=tasks)
-    json.dumps(summarize(model), allow_nan=False)
+    summary = summarize(model)
+    json.dumps(summary, allow_nan=False)
+    labels = np.asarray(model.labels_)
+    assert summary["sizes"]["rows"] == [np.bincount(labels[tasks == k], minlength=4).tolist() for k in range(3)]
+    assert summary["map"]["cluster"] == labels[np.asarray(model.map_rows_)].tolist()
+    assert not isinstance(model.labels_, np.ndarray)
 
 
 def test_a_model_that_is_not_fitted_is_refused():
@@ -204,7 +214,7 @@ def test_cells_are_asked_for_once_and_of_few_rows(blob_model):
     for row in summary["examples"]["rows"]:
         assert row["cells"]["row"] == str(row["row"])
         assert len(row["cells"]["long"]) < 200
-    with pytest.raises(ValueError, match="cells returned 0 rows"):
+    with pytest.raises(ValueError, match="cells returned 0 dicts"):
         summarize(blob_model, cells=lambda rows: [])
 
 
@@ -254,7 +264,7 @@ def test_long_identifiers_are_shortened_together():
     assert examples.short_ids(["a" * 30]) == ["a" * 30]
 
 
-# How the fit went, and how sure one can be
+# The course of the fit, and stability
 
 
 def test_stages_have_their_rows_and_iterations(blob_model, summary):
@@ -273,13 +283,13 @@ def test_a_warm_up_is_told_apart_from_the_stages(blobs):
     assert found["stages"][0]["admitted"] == 120
 
 
-def test_without_restarts_the_vote_says_how_sure_one_is(blob_model, summary):
-    assert summary["certainty"]["source"] == "vote"
-    assert summary["certainty"]["agreement"] == blob_model._evidence.decision.unanimity
+def test_without_restarts_the_consensus_says_how_stable_clusters_are(blob_model, summary):
+    assert summary["certainty"]["source"] == "consensus"
+    assert summary["certainty"]["agreement"] == blob_model.decisions_.consensus.unanimity
     assert "restart_stability" in summary["certainty"]["sentences"][-1]
 
 
-def test_restarts_say_how_sure_one_is_of_each_cluster(blob_model):
+def test_restarts_say_how_stable_each_cluster_is(blob_model):
     stability = {
         "agreement": 0.8,
         "n_restarts": 5,
@@ -289,10 +299,10 @@ def test_restarts_say_how_sure_one_is_of_each_cluster(blob_model):
     }
     found = summarize(blob_model, stability=stability)["certainty"]
     assert found["word"] == "fair"
-    assert [item["word"] for item in found["clusters"]] == ["clear", "fair", "shaky", "not measured"]
-    assert [item["word"] for item in found["tasks"]] == ["clear", "fair", "shaky"]
-    assert "Shaky: cluster 2." in found["sentences"]
-    assert "Shaky in “west”." in found["sentences"]
+    assert [item["word"] for item in found["clusters"]] == ["clear", "fair", "unstable", "not measured"]
+    assert [item["word"] for item in found["tasks"]] == ["clear", "fair", "unstable"]
+    assert "Unstable: cluster 2." in found["sentences"]
+    assert "Unstable in “west”." in found["sentences"]
     with pytest.raises(ValueError, match="from 0 to 1"):
         summarize(blob_model, stability={"agreement": 70})
 
@@ -306,7 +316,7 @@ def test_what_restart_stability_returns_is_taken_as_it_is(blobs):
 
 
 def test_borders_of_clusters_are_those_of_rows_for_clusters_of_one_size():
-    for share in (course.CLEAR, course.FAIR):
+    for share in (CLEAR, FAIR):
         both = share * 100
         assert course.overlap_of(share) == pytest.approx(both / (200 - both))
 
@@ -343,34 +353,34 @@ def test_nothing_stands_out_where_nothing_does():
 @pytest.mark.parametrize(
     ("parts", "expected"),
     [
-        ({"certainty": {"word": "shaky", "agreement": 0.5}}, "The clusters are shaky: 50\u00a0% agreement."),
-        ({"certainty": {"clusters": [{"cluster": 1, "word": "shaky"}]}}, "Shaky, unlike the rest: cluster 1."),
+        ({"certainty": {"word": "unstable", "agreement": 0.5}}, "The clusters are unstable: 50\u00a0% agreement."),
+        ({"certainty": {"clusters": [{"cluster": 1, "word": "unstable"}]}}, "Unstable, unlike the others: cluster 1."),
         ({"sizes": {"empty": [1]}}, "1 cluster has no examples."),
         (
             {"features": {"clusters": [{"cluster": 0, "share": 0.81}, {"cluster": 1, "share": 0.19}]}},
-            "Cluster 0 holds 81\u00a0% of all examples.",
+            "Cluster 0 contains 81\u00a0% of all examples.",
         ),
-        ({"sizes": {"shares": [[0.5, 0.5], [0.1, 0.9]]}}, "Nearly all in one cluster: “b” (90\u00a0%)."),
-        ({"sizes": {"alone": [2]}}, "Task “c” has little in common with the others and was left alone."),
+        ({"sizes": {"shares": [[0.5, 0.5], [0.1, 0.9]]}}, "Almost all examples in one cluster: “b” (90\u00a0%)."),
+        ({"sizes": {"alone": [2]}}, "Little in common with the other tasks, so left alone: “c”."),
         (
             {"relatedness": {"matrix": [[1, 0.3, 0.2], [0.3, 1, 0.1], [0.2, 0.1, 1]]}},
-            "The tasks are not much alike: their relatedness is 0.30 of 1 at most.",
+            "The tasks are not alike: the highest relatedness is 0.30 of 1.",
         ),
         (
             {"sizes": {"missing": [{"cluster": 1, "task": 0, "few": True}]}},
-            "Hardly there: cluster 1 in “a”.",
+            "Rare: cluster 1 in “a”.",
         ),
         (
             {"sizes": {"missing": [{"cluster": 1, "task": 0, "few": False}]}},
-            "Perhaps another group: cluster 1 in “a”.",
+            "Possibly a different group: cluster 1 in “a”.",
         ),
         (
             {"examples": {"far_share": 0.05}},
-            "5\u00a0% of the examples fit at least 10 times worse than usual in their task.",
+            "5\u00a0% of the examples have at least 10 times the typical loss of their task.",
         ),
         (
             {"features": {"leading": {"name": "iron", "share": 0.9}}},
-            "90\u00a0% of what tells clusters apart is feature “iron”.",
+            "Feature “iron” accounts for 90\u00a0% of the variance between clusters.",
         ),
     ],
 )
@@ -385,7 +395,7 @@ def test_tasks_that_were_all_clustered_apart_on_purpose_are_no_news():
 def test_relatedness_to_a_task_left_alone_does_not_count():
     matrix = [[1, 0.2, 0.9], [0.2, 1, 0.9], [0.9, 0.9, 1]]
     found = found_in(sizes={"alone": [2]}, relatedness={"matrix": matrix})
-    assert any("not much alike" in item for item in found)
+    assert any("not alike" in item for item in found)
 
 
 def test_many_far_rows_in_real_data_are_noticed():
@@ -393,7 +403,7 @@ def test_many_far_rows_in_real_data_are_noticed():
     X[:6] += 300 * np.random.default_rng(0).normal(size=(6, 5))
     summary = summarize(SPMTC(n_clusters=3, random_state=0).fit(X, tasks=tasks))
     assert summary["examples"]["far_share"] > advice.MANY
-    assert any("times worse than usual" in item["found"] for item in summary["advice"])
+    assert any("times the typical loss" in item["found"] for item in summary["advice"])
 
 
 # Words

@@ -1,4 +1,4 @@
-"""Reports: a fitted model as a plain dict, and that as one HTML page that needs nothing else."""
+"""Reports: a fitted model as a plain dict, and as one HTML page made from it."""
 
 from __future__ import annotations
 
@@ -7,25 +7,31 @@ from functools import cached_property
 from html import escape
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
+from .._files import replacing
+from .examples import Cells
 from .page import render
 from .summary import summarize
 
-__all__ = ["Report", "make_report", "render", "summarize"]
+__all__ = ["Report", "make_report"]
 
 NOTEBOOK_HEIGHT = 800  # pixels of a report in a notebook
 
 
 class Report:
-    """What a fitted model found, as a dict and as a page; a notebook shows the page.
+    """A report on a fitted model, as a dict and as an HTML page; a notebook shows the page.
+
+    Parameters
+    ----------
+    summary : dict
+        The `summary` of another report.
 
     Attributes
     ----------
     summary : dict
-        Everything the page says, in dicts, lists, strings and numbers: `json.dumps` takes it.
+        Everything that the page says, in dicts, lists, strings and numbers that `json.dumps` takes.
     html : str
-        The page, one file without links to others.
+        The page: one file without links to others.
     """
 
     def __init__(self, summary: dict[str, Any]) -> None:
@@ -33,59 +39,77 @@ class Report:
 
     @cached_property
     def html(self) -> str:
-        """The page, made when it is first asked for."""
+        """The page, rendered on first use."""
         return render(self.summary)
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write the page to a file, whole or not at all; a file of that name is replaced.
+        """Write the page to a file.
+
+        A file of that name is replaced once the page is complete.
 
         Parameters
         ----------
-        path : path
-            Where to.
+        path : str or path
+            File to write.
 
         Returns
         -------
         path : Path
-            Where it is, in full.
+            Absolute path of the file.
         """
-        to = Path(path).expanduser().absolute()
-        if not to.parent.is_dir():
-            raise FileNotFoundError(f"path={str(path)!r}: there is no folder {str(to.parent)!r}; make it first.")
-        beside = to.with_name(f".{uuid4().hex}.part")  # to.name and more may be too long a name
-        try:
-            beside.write_text(self.html, encoding="utf-8", newline="\n")
-            os.replace(beside, to)
-        finally:
-            beside.unlink(missing_ok=True)
-        return to
+        with replacing(path) as temporary:
+            temporary.write_text(self.html, encoding="utf-8", newline="\n")
+        return Path(path).expanduser().absolute()
 
     def __repr__(self) -> str:
         return f"<Report: {self.summary['title']}; .save('report.html') writes it>"
 
     def _repr_html_(self) -> str:
         return (
-            f'<iframe srcdoc="{escape(self.html, quote=True)}" title="{escape(self.summary["title"], quote=True)}" '
+            f'<iframe srcdoc="{escape(self.html)}" title="{escape(self.summary["title"])}" '
             'sandbox="allow-scripts allow-modals" '
             f'style="width:100%;height:{NOTEBOOK_HEIGHT}px;border:1px solid #8888"></iframe>'
         )
 
 
-def make_report(model: Any, **arguments: Any) -> Report:
-    """A report of a fitted model.
+def make_report(
+    model: Any,
+    *,
+    ids: Any = None,
+    feature_names: Any = None,
+    title: str | None = None,
+    data: dict[str, Any] | None = None,
+    cells: Cells | None = None,
+    stability: Any = None,
+    settings: dict[str, Any] | None = None,
+) -> Report:
+    """Make a report on a fitted model.
 
     Parameters
     ----------
     model : SPMTC, LSSMTC, ASI or LabelDescription
-        Fitted.
-    **arguments
-        `ids`, `feature_names`, `title`, `data`, `cells`, `stability` and `settings`, as in
-        `mtcluster.inspection.summary.summarize`.
+        Fitted model. It is not changed.
+    ids : sequence of length n, optional
+        Names of the rows. None: their numbers.
+    feature_names : sequence of length d, optional
+        Names of the features. None: `model.feature_names_in_` if present, otherwise their numbers.
+    title : str, optional
+        Title of the report. None: the numbers of clusters and data sets.
+    data : dict, optional
+        What the model was fitted on: "files", a list of dicts with the keys "name", "rows" and "bytes", and "lines", a
+        list of sentences.
+    cells : callable, optional
+        Takes a list of row numbers and returns one dict per row with the user's own columns and cells. It is called
+        once, for the rows that tables show.
+    stability : Stability or dict, optional
+        Result of `mtcluster.model_selection.restart_stability`.
+    settings : dict, optional
+        All settings, shown at the end of the report. None: the parameters of the model.
 
     Returns
     -------
     report : Report
-        Its `summary`, its `html`, and `save(path)`.
+        The report, with its `summary`, its `html`, and a method `save`.
 
     Examples
     --------
@@ -95,4 +119,4 @@ def make_report(model: Any, **arguments: Any) -> Report:
     >>> make_report(SPMTC(n_clusters=3, random_state=0).fit(X, tasks=tasks))
     <Report: 3 clusters in 2 data sets; .save('report.html') writes it>
     """
-    return Report(summarize(model, **arguments))
+    return Report(summarize(model, ids, feature_names, title, data, cells, stability, settings))

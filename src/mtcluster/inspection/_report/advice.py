@@ -1,149 +1,109 @@
-"""What to try next: plain rules over what a report found, one function each."""
+"""What to try next: simple rules over the summary of a report."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
 
-from .._explanation import ALIKE
+from .._fitted import ALIKE
+from .._words import count, listed, named, percent, quoted, related
 from .clusters import places
-from .words import clusters_named, count, likeness, listed, percent, quoted
 
-FAR = 10.0  # times the usual loss from which on an example is far out
-MANY = 0.01  # share of examples far out that is more than a few odd ones
-HUGE = 0.8  # share of one cluster from which on the others are details
-RULING = 0.8  # share of the spread between clusters from which on one feature decides alone
+FAR = 10.0  # outlier score from which an example is far out
+MANY = 0.01  # share of examples far out that is more than a few
+HUGE = 0.8  # share of the examples above which one cluster dominates
+RULING = 0.8  # share of the variance between clusters above which one feature dominates
 
-Advice = dict[str, str]  # what was found, and what to try
-
-
-def advise(summary: dict[str, Any]) -> list[Advice]:
-    """All advice that the rules have for a summary; where nothing stands out, that."""
-    rules = (
-        shaky,
-        too_many_clusters,
-        huge_cluster,
-        huge_in_task,
-        left_alone,
-        unrelated,
-        missing,
-        outliers,
-        ruling_feature,
-    )
-    found = [advice for rule in rules for advice in rule(summary)]
-    return found or [
-        {"found": "Nothing stands out.", "try": "Read the clusters above, and name them by what makes them."}
-    ]
+Advice = Iterator[tuple[str, str]]  # what was found, and what to try
 
 
-def shaky(summary: dict[str, Any]) -> Iterator[Advice]:
-    """Many examples change their cluster from fit to fit, or those of single clusters do."""
+def advise(summary: dict[str, Any]) -> list[dict[str, str]]:
+    """All advice for a summary; a single entry where no rule applies."""
+    calm = ("Nothing stands out.", "Read the clusters above and name them by the features that distinguish them.")
+    rules = (_stability, _sizes, _relations, _missing, _data)
+    found = [advice for rule in rules for advice in rule(summary)] or [calm]
+    return [{"found": what, "try": then} for what, then in found]
+
+
+def _stability(summary: dict[str, Any]) -> Advice:
     sure = summary["certainty"]
-    weak = [str(item["cluster"]) for item in sure["clusters"] if item["word"] == "shaky"]
-    if sure["word"] == "shaky":
-        yield {
-            "found": f"The clusters are shaky: {percent(sure['agreement'])} agreement.",
-            "try": "Another number of clusters may fit better. select_n_clusters tries several, and so does "
+    weak = [item["cluster"] for item in sure["clusters"] if item["word"] == "unstable"]
+    if sure["word"] == "unstable":
+        yield (
+            f"The clusters are unstable: {percent(sure['agreement'])} agreement.",
+            "Another number of clusters may suit the data better. Try several with select_n_clusters, or with "
             "--clusters auto on the command line.",
-        }
+        )
     elif weak:
-        yield {
-            "found": f"Shaky, unlike the rest: {clusters_named(weak)}.",
-            "try": "Trust the others more. Try one cluster fewer, and see whether the shaky ones become one.",
-        }
+        yield (
+            f"Unstable, unlike the others: {named('cluster', weak)}.",
+            "Trust the other clusters more. Try one cluster fewer, and see whether the unstable ones merge.",
+        )
 
 
-def too_many_clusters(summary: dict[str, Any]) -> Iterator[Advice]:
-    """Clusters without rows."""
-    empty = summary["sizes"]["empty"]
+def _sizes(summary: dict[str, Any]) -> Advice:
+    empty, c = summary["sizes"]["empty"], summary["n_clusters"]
     if empty:
-        yield {
-            "found": f"{count(len(empty), 'cluster')} {'has' if len(empty) == 1 else 'have'} no examples.",
-            "try": f"Ask for fewer clusters: {summary['n_clusters'] - len(empty)}, say.",
-        }
+        yield (
+            f"{count(len(empty), 'cluster')} {'has' if len(empty) == 1 else 'have'} no examples.",
+            f"Ask for fewer clusters, for instance {c - len(empty)}.",
+        )
+    huge = [cluster for cluster in summary["features"]["clusters"] if cluster["share"] > HUGE]
+    if huge and c > 1:
+        yield (
+            f"Cluster {huge[0]['cluster']} contains {percent(huge[0]['share'])} of all examples.",
+            "Check whether a few unusual examples form the other clusters, and whether the features are on comparable "
+            "scales; more clusters may divide it.",
+        )
+    full = [(k, max(shares)) for k, shares in enumerate(summary["sizes"]["shares"]) if max(shares) > HUGE]
+    if full and not huge:
+        told = [f"{quoted(summary['tasks'][k]['name'])} ({percent(share)})" for k, share in full]
+        yield (
+            f"Almost all examples in one cluster: {listed(told)}.",
+            "Such a task may contain one group only, or a few outliers may form its other clusters: see the table of "
+            "outliers.",
+        )
 
 
-def huge_cluster(summary: dict[str, Any]) -> Iterator[Advice]:
-    """Nearly everything in one cluster."""
-    for cluster in summary["features"]["clusters"]:
-        if cluster["share"] > HUGE and summary["n_clusters"] > 1:
-            yield {
-                "found": f"Cluster {cluster['cluster']} holds {percent(cluster['share'])} of all examples.",
-                "try": "Look whether a few odd examples make the other clusters, and whether the features are on "
-                "comparable scales; more clusters may divide it.",
-            }
-
-
-def huge_in_task(summary: dict[str, Any]) -> Iterator[Advice]:
-    """Nearly all of a task in one cluster, where that is not so of all tasks together."""
-    if any(cluster["share"] > HUGE for cluster in summary["features"]["clusters"]):
-        return
-    found = [(k, max(shares)) for k, shares in enumerate(summary["sizes"]["shares"]) if max(shares) > HUGE]
-    if found:
-        told = [f"{_names(summary, [k])[0]} ({percent(share)})" for k, share in found]
-        yield {
-            "found": f"Nearly all in one cluster: {listed(told)}.",
-            "try": "Such a task may hold one group alone, or a few far examples may take its other clusters: see the "
-            "table of outlying examples.",
-        }
-
-
-def left_alone(summary: dict[str, Any]) -> Iterator[Advice]:
-    """Tasks that share nothing with the others, unless that was asked of all."""
-    alone = summary["sizes"]["alone"]
-    if 0 < len(alone) < summary["n_tasks"]:
-        yield {
-            "found": f"Task {listed(_names(summary, alone))} has little in common with the others and was left alone.",
-            "try": "Look whether its features mean the same: the same order, units and coding. If they do, it holds "
-            "other groups than the rest.",
-        }
-
-
-def unrelated(summary: dict[str, Any]) -> Iterator[Advice]:
-    """No two of the tasks that share are alike."""
-    together = [k for k in range(summary["n_tasks"]) if k not in summary["sizes"]["alone"]]
-    matrix = summary["relatedness"]["matrix"]
-    pairs = [matrix[i][j] for i in together for j in together if i < j]
+def _relations(summary: dict[str, Any]) -> Advice:
+    alone, m, matrix = summary["sizes"]["alone"], summary["n_tasks"], summary["relatedness"]["matrix"]
+    if 0 < len(alone) < m:
+        yield (
+            f"Little in common with the other tasks, so left alone: "
+            f"{listed([quoted(summary['tasks'][k]['name']) for k in alone])}.",
+            "Check whether the features mean the same there: the same order, units and coding. If they do, the task "
+            "contains other groups.",
+        )
+    pairs = [matrix[i][j] for j in range(m) for i in range(j) if i not in alone and j not in alone]
     if pairs and max(pairs) < ALIKE:
-        yield {
-            "found": f"The tasks are not much alike: their relatedness is {likeness(max(pairs))} of 1 at most.",
-            "try": "Cluster them apart (PerTask, or within_weight=1) and compare; sharing may not help here.",
-        }
+        yield (
+            f"The tasks are not alike: the highest relatedness is {related(max(pairs))} of 1.",
+            "Cluster them separately (PerTask, or within_weight=1) and compare; sharing may not help here.",
+        )
 
 
-def missing(summary: dict[str, Any]) -> Iterator[Advice]:
-    """Clusters that some tasks lack."""
+def _missing(summary: dict[str, Any]) -> Advice:
     names = [task["name"] for task in summary["tasks"]]
     for few, what, then in (
-        (True, "Hardly there", "The few examples with such a number there may be stragglers: look at some of them."),
-        (False, "Perhaps another group", "Look at some of its examples before you compare tasks by it."),
+        (True, "Rare", "The few examples that have this cluster number there may not belong to it: look at some."),
+        (False, "Possibly a different group", "Look at some of its examples before you compare tasks by it."),
     ):
-        found = places(summary["sizes"]["missing"], names, few=few)
-        if found:
-            yield {"found": f"{what}: {found}.", "try": then}
+        if found := places(summary["sizes"]["missing"], names, few=few):
+            yield f"{what}: {found}.", then
 
 
-def outliers(summary: dict[str, Any]) -> Iterator[Advice]:
-    """More than a few examples far out."""
-    share = summary["examples"]["far_share"]
+def _data(summary: dict[str, Any]) -> Advice:
+    share, leading = summary["examples"]["far_share"], summary["features"]["leading"]
     if share > MANY:
-        yield {
-            "found": f"{percent(share)} of the examples fit at least {FAR:g} times worse than usual in their task.",
-            "try": "Look at the table of outlying examples: errors in the data, other units, or a group of their own? "
-            "Repair or leave out what is wrong, and fit again.",
-        }
-
-
-def ruling_feature(summary: dict[str, Any]) -> Iterator[Advice]:
-    """One feature that decides nearly alone."""
-    leading = summary["features"]["leading"]
+        yield (
+            f"{percent(share)} of the examples have at least {FAR:g} times the typical loss of their task.",
+            "Look at the table of outliers: are they errors, in other units, or a group of their own? Correct or "
+            "remove what is wrong, and fit again.",
+        )
     if summary["n_features"] > 2 and leading["share"] > RULING:
-        yield {
-            "found": f"{percent(leading['share'])} of what tells clusters apart is feature {quoted(leading['name'])}.",
-            "try": "If it only has larger numbers than the others, bring all features to one scale (StandardScaler or "
+        yield (
+            f"Feature {quoted(leading['name'])} accounts for {percent(leading['share'])} of the variance between "
+            "clusters.",
+            "If it only has larger values than the others, bring all features to one scale (StandardScaler or "
             "MinMaxScaler) and fit again.",
-        }
-
-
-def _names(summary: dict[str, Any], tasks: list[int]) -> list[str]:
-    return [quoted(summary["tasks"][k]["name"]) for k in tasks]
+        )

@@ -1,78 +1,96 @@
-"""A summary as one HTML page that needs nothing else: no network, no other file."""
+"""The page of a report: one HTML file, rendered from templates, that loads nothing else."""
 
 from __future__ import annotations
 
 import base64
 import hashlib
+import json
+from functools import cache
 from typing import Any
 
-from . import sections
-from .parts import esc, fill, resource
-from .words import embedded
+from .._words import count, number, percent, related, whole
 
-SECTIONS = (
-    ("done", "What was done", sections.done),
-    ("sizes", "Clusters by task", sections.cluster_sizes),
-    ("features", "What makes each cluster", sections.cluster_features),
-    ("map", "Map of the examples", sections.map_of_examples),
-    ("related", "How related the tasks are", sections.relatedness),
-    ("examples", "Hardest and most outlying examples", sections.outlying),
-    ("fit", "How the fit went", sections.fit_course),
-    ("sure", "How sure we are", sections.certainty),
-    ("decisions", "What was decided, and why", sections.decisions),
-    ("next", "What to try next", sections.advice),
-)
+LEFT, RIGHT, TOP, BOTTOM = 70.0, 630.0, 20.0, 164.0  # the area of a chart in its own units
+LABEL = 14  # least width of a stage in a chart whose name fits
+MATRIX = 40  # tasks of the matrix of relatedness: larger ones are not read as numbers
+UNBROKEN = 20  # characters of the longest word that is never broken
 
 
 def render(summary: dict[str, Any]) -> str:
-    """The page of a summary.
-
-    Parameters
-    ----------
-    summary : dict
-        From `mtcluster.inspection.summary.summarize`.
-
-    Returns
-    -------
-    page : str
-        HTML. What comes from the data is escaped, and the only script that may run is the page's own.
+    """The page of a summary: what comes from the data is escaped, and only the page's own script may run.
 
     Examples
     --------
     >>> from mtcluster import SPMTC
     >>> from mtcluster.datasets import make_multitask_blobs
-    >>> from mtcluster.inspection.summary import summarize
+    >>> from mtcluster.inspection import make_report
     >>> X, y, tasks = make_multitask_blobs(n_tasks=2, n_clusters=3, random_state=0)
-    >>> page = render(summarize(SPMTC(n_clusters=3, random_state=0).fit(X, tasks=tasks), title="Blobs & more"))
-    >>> "<title>Blobs &amp; more</title>" in page
+    >>> report = make_report(SPMTC(n_clusters=3, random_state=0).fit(X, tasks=tasks), title="Blobs & more")
+    >>> "<title>Blobs &amp; more</title>" in render(report.summary)
     True
     """
-    body = "".join(
-        f'<section id="{key}" aria-labelledby="{key}-title"><h2 id="{key}-title">{title}</h2>{make(summary)}</section>'
-        for key, title, make in SECTIONS
-    )
-    script = resource("page.js")
+    from jinja2 import UndefinedError
+
+    environment = _environment()
+    script = environment.get_template("page.js").render()
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    filled = {
-        "TITLE": esc(summary["title"]),
-        "POLICY": f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'; img-src data:; "
-        "base-uri 'none'; form-action 'none'",
-        "STYLE": resource("style.css").replace("DARK_COLOURS", resource("dark.css")),
-        "LINKS": "".join(f'<li><a href="#{key}">{title}</a></li>' for key, title, _ in SECTIONS),
-        "LEAD": sections.lead(summary),
-        "BODY": body,
-        "DATA": embedded(_for_script(summary)),
-        "SCRIPT": script,
+    parts = {
+        "digest": digest,
+        "data": _for_script(summary),
+        "shown": _largest(summary["tasks"]),
+        "objective": line_chart(**summary["course"]),
+        "settings_text": json.dumps(summary["settings"], ensure_ascii=False, indent=2),
     }
-    return fill("page.html", filled)
+    try:
+        return environment.get_template("page.html").render(summary | parts)
+    except UndefinedError as error:
+        raise ValueError(f"The summary lacks what the page shows: {error}.") from error
+
+
+@cache
+def _environment() -> Any:
+    """The templates, with everything escaped that they insert."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    environment = Environment(
+        loader=PackageLoader("mtcluster.inspection._report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {"count": count, "figure": number, "percent": percent, "related": related, "whole": whole}
+    environment.tests["long"] = lambda name: any(len(word) > UNBROKEN for word in str(name).split())
+    environment.policies["json.dumps_kwargs"] = {"ensure_ascii": False, "allow_nan": False, "separators": (",", ":")}
+    return environment
 
 
 def _for_script(summary: dict[str, Any]) -> dict[str, Any]:
-    """What the page's script draws and tells."""
-    shown = {key: value for key, value in summary["map"].items() if key not in ("note", "words")}
-    cells = {str(row["row"]): row["cells"] for row in summary["examples"]["rows"] if row["cells"]}
-    return shown | {
+    """What the script of the page draws and shows."""
+    return {key: value for key, value in summary["map"].items() if key not in ("note", "words")} | {
         "tasks": [task["name"] for task in summary["tasks"]],
         "short": [cluster["in_short"] for cluster in summary["features"]["clusters"]],
-        "cells": cells,
+        "cells": {str(row["row"]): row["cells"] for row in summary["examples"]["rows"] if row["cells"]},
     }
+
+
+def _largest(tasks: list[dict[str, Any]]) -> list[int]:
+    """The largest tasks, in their order."""
+    return sorted(sorted(range(len(tasks)), key=lambda k: -tasks[k]["rows"])[:MATRIX])
+
+
+def line_chart(stages: list[dict[str, Any]], objective: list[list[float | None]], **_: Any) -> dict[str, Any]:
+    """Coordinates of the objective by iteration: points, and the borders and names of the stages."""
+    values = [value for part in objective for value in part if value is not None]
+    low, high = min(values, default=0.0), max(values, default=0.0)
+    step = (RIGHT - LEFT) / max(sum(map(len, objective)), 1)
+    points, parts, x = [], [], LEFT
+    for stage, part in zip(stages, objective, strict=True):
+        room = step * len(part)
+        parts.append({"x": x, "middle": x + room / 2, "name": stage["name"] if room >= LABEL else ""})
+        for i, value in enumerate(part):
+            if value is not None:
+                height = (value - low) / ((high - low) or 1.0)
+                points.append((round(x + step * (i + 0.5), 1), round(BOTTOM - (BOTTOM - TOP) * height, 1)))
+        x += room
+    return {"points": points, "parts": parts, "low": low, "high": high}

@@ -1,8 +1,7 @@
-"""Numbers and names as a reader sees them, and values as JSON takes them."""
+"""Numbers, names and lists in sentences, and values as JSON takes them."""
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Mapping, Sequence
@@ -10,20 +9,41 @@ from typing import Any
 
 import numpy as np
 
-from ...core.arrays import host
-from .._explanation import ALIKE
+from ..core.arrays import host
+from ._fitted import ALIKE
 
 NAME = 80  # characters of a name that are shown
-CELL = 160  # of a cell of the user's table
-SHOWN = 8  # names in a list
+CELL = 160  # characters of a cell of the user's table that are shown
+SHOWN = 8  # names shown in a list
 SPACE = "\u00a0"  # between the thousands of a number, where no line may break
-CONTROLS = {code: 0x2400 + code for code in range(32)} | {127: 0x2421}  # their pictures in Unicode
-ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
+CONTROLS = {code: 0x2400 + code for code in range(32)} | {127: 0x2421}  # control characters to their Unicode pictures
 BIDI = re.compile("[\u0590-\u08ff\u200e\u200f\u202a-\u202e\u2066-\u2069\ufb1d-\ufdff\ufe70-\ufefc]")
+
+# Share of the rows that keep their cluster. At 0.9 one row in ten moves: a cluster reads the same whichever fit one
+# looks at. Below 0.75 more than one row in four moves, and the profile of a cluster may change with them.
+CLEAR, FAIR = 0.9, 0.75
+MEANING = {
+    "clear": "the clusters are clear",
+    "fair": "most rows are clear, some lie between clusters",
+    "unstable": "many rows lie between clusters, so interpret them with care",
+}
+
+
+def grade(value: float | None, clear: float = CLEAR, fair: float = FAIR) -> str:
+    """A word for the share of rows that keep their cluster.
+
+    Examples
+    --------
+    >>> [grade(value) for value in (0.95, 0.8, 0.5, None)]
+    ['clear', 'fair', 'unstable', 'not measured']
+    """
+    if value is None:
+        return "not measured"
+    return "clear" if value >= clear else "fair" if value >= fair else "unstable"
 
 
 def text(value: Any, longest: int = NAME) -> str:
-    """A name or a cell from the data as text: one line, no control characters, the middle left out where it is long.
+    """A name or cell from the data on one line, without control characters, shortened in the middle if it is long.
 
     Examples
     --------
@@ -39,11 +59,11 @@ def text(value: Any, longest: int = NAME) -> str:
 
 
 def quoted(name: str) -> str:
-    """A name in a sentence; one that may turn the direction of writing is kept from doing so to the sentence."""
+    """A name in a sentence; characters that change the direction of writing are isolated from the sentence."""
     return f"“\u2068{name}\u2069”" if BIDI.search(name) else f"“{name}”"
 
 
-def listed(items: list[str], shown: int = SHOWN) -> str:
+def listed(items: Sequence[Any], shown: int = SHOWN) -> str:
     """Names in a sentence.
 
     Examples
@@ -51,24 +71,25 @@ def listed(items: list[str], shown: int = SHOWN) -> str:
     >>> listed(["a", "b", "c"]), listed(["a", "b", "c"], 2)
     ('a, b and c', 'a, b and 1 more')
     """
-    if len(items) > shown:
-        items = [*items[:shown], f"{len(items) - shown} more"]
-    return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} and {items[-1]}"
+    names = [str(item) for item in items]
+    if len(names) > shown:
+        names = [*names[:shown], f"{len(names) - shown} more"]
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
-def clusters_named(numbers: Sequence[Any]) -> str:
-    """Clusters in a sentence.
+def named(word: str, items: Sequence[Any]) -> str:
+    """Names in a sentence after a word for what they are.
 
     Examples
     --------
-    >>> clusters_named([3]), clusters_named([0, 2])
+    >>> named("cluster", [3]), named("cluster", [0, 2])
     ('cluster 3', 'clusters 0 and 2')
     """
-    return f"{'cluster' if len(numbers) == 1 else 'clusters'} {listed([str(j) for j in numbers])}"
+    return f"{word}{'s' * (len(items) != 1)} {listed(items)}"
 
 
 def whole(value: float) -> str:
-    """A whole number with its thousands apart."""
+    """A whole number with its thousands set apart."""
     return f"{round(value):,}".replace(",", SPACE)
 
 
@@ -80,11 +101,11 @@ def count(n: int, word: str) -> str:
     >>> count(1, "row"), count(3, "row")
     ('1 row', '3 rows')
     """
-    return f"{whole(n)} {word}" if n == 1 else f"{whole(n)} {word}s"
+    return f"{whole(n)} {word}{'s' * (n != 1)}"
 
 
 def number(value: float | None) -> str:
-    """A number in three digits or so."""
+    """A number with about three digits."""
     if value is None:
         return "–"
     if value and not 1e-4 <= abs(value) < 1e7:
@@ -93,7 +114,7 @@ def number(value: float | None) -> str:
 
 
 def percent(share: float | None) -> str:
-    r"""A share of 1 in per cent; what is there at all is not 0.
+    r"""A share of 1 in per cent; 0 and 100 are kept for exactly none and all.
 
     Examples
     --------
@@ -107,19 +128,19 @@ def percent(share: float | None) -> str:
     return f"{min(100 * share, 99) if share < 1 else 100:.0f}{SPACE}%"
 
 
-def likeness(value: float) -> str:
-    """A relatedness in two digits, or in three where two would say that tasks are alike which are not.
+def related(value: float) -> str:
+    """A relatedness with two digits, or three where two would put it on the wrong side of the threshold.
 
     Examples
     --------
-    >>> likeness(0.73), likeness(0.498)
+    >>> related(0.73), related(0.498)
     ('0.73', '0.498')
     """
     return f"{value:.2f}" if (value >= ALIKE) == (round(value, 2) >= ALIKE) else f"{value:.3f}"
 
 
 def rounded(values: Any, digits: int = 4) -> list[Any]:
-    """Numbers of an array to so many significant digits, as lists of floats; None for what is not finite."""
+    """An array as lists of floats with so many significant digits; None for values that are not finite."""
     array = np.asarray(host(values), dtype=np.float64)
     if array.ndim > 1:
         return [rounded(row, digits) for row in array]
@@ -127,7 +148,7 @@ def rounded(values: Any, digits: int = 4) -> list[Any]:
 
 
 def plain(value: Any) -> Any:
-    """Anything as JSON takes it: dicts, lists, strings, finite numbers, true, false and None."""
+    """Any value as JSON takes it: dicts, lists, strings, finite numbers, true, false and None."""
     if value is None or isinstance(value, bool | int):
         return value
     if isinstance(value, str):
@@ -143,11 +164,3 @@ def plain(value: Any) -> Any:
     if getattr(value, "ndim", 0) >= 1:
         return f"array of shape {tuple(value.shape)}"
     return text(value, CELL)
-
-
-def embedded(value: Any) -> str:
-    """JSON that may stand in a script element: nothing in it can end the element."""
-    found = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    for character, code in ESCAPES.items():
-        found = found.replace(character, code)
-    return found

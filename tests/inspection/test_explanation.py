@@ -1,0 +1,240 @@
+"""Explanations: one sentence per decision, for every reason that a fit can record."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from sklearn.cluster import KMeans
+from sklearn.exceptions import NotFittedError
+
+from mtcluster import ASI, LSSMTC, SPMTC, Pooled
+from mtcluster.consensus.decisions import ConsensusEvidence, Decisions
+from mtcluster.inspection import _explanation, explain
+from mtcluster.inspection._fitted import PER_TASK, on_host
+
+EVIDENCE = ConsensusEvidence(
+    agreement=np.array([0.9, 0.1, 0.8]),
+    relatedness=np.array([0.7, -0.2, 0.6]),
+    unanimity=0.95,
+    n_members=20,
+    n_rows=120,
+    n_dimensions=5,
+    n_distant_rows=0,
+    min_agreement=0.2,
+    min_relatedness=0.4,
+    min_rows=5,
+)
+DECISIONS = Decisions(
+    start="consensus",
+    n_starts=1,
+    coupling="reconstruction",
+    membership="binary",
+    membership_reason="default",
+    within_weight_reason="consensus",
+    task_offset="none",
+    task_offset_reason="gain",
+    offset_gain=0.01,
+    weighting="soft",
+    full_weight_share=0.95,
+    max_iter=1,
+    warmup_iter=0,
+    consensus=EVIDENCE,
+)
+
+
+@pytest.fixture(scope="module")
+def model():
+    """A model of three tasks, to be given other decisions and attributes."""
+    rng = np.random.default_rng(0)
+    X, tasks = rng.normal(size=(120, 4)), np.array(["a", "b", "c"])[np.arange(120) % 3]
+    return on_host(LSSMTC(2, within_weight=0.5, random_state=0).fit(X, tasks=tasks), PER_TASK)
+
+
+def said(model, decisions=DECISIONS, **attributes):
+    """The explanation of these decisions; `attributes` replace those of the model."""
+    changed = type(model)(**vars(model) | {"decisions_": decisions} | attributes)
+    return "\n".join(_explanation.describe(changed))
+
+
+def with_evidence(**changes):
+    return replace(DECISIONS, consensus=replace(EVIDENCE, **changes))
+
+
+@pytest.mark.parametrize(
+    ("decisions", "sentence"),
+    [
+        (replace(DECISIONS, start="given"), "Start: the memberships given as init."),
+        (
+            replace(DECISIONS, start="per-task and pooled", n_starts=6, consensus=None),
+            "Start: per-task and pooled; of 6 starts, the fit with the lowest sum of losses was kept.",
+        ),
+        (replace(DECISIONS, start="random", consensus=None), "Start: random."),
+        (
+            DECISIONS,
+            "Start: a consensus of 20 quick fits that differ in how much tasks share, how much rows follow their "
+            "neighbours and where they started, on all 120 rows in 5 dimensions. On average 95 % of the fits agree on "
+            "the cluster of a row: the clusters are clear.\n",
+        ),
+        (with_evidence(n_rows=50, n_dimensions=1), "on 50 of the 120 rows in 1 dimension."),
+        (with_evidence(unanimity=0.8), "80 % of the fits agree on the cluster of a row: most rows are clear"),
+        (with_evidence(unanimity=0.5), "many rows lie between clusters, so interpret them with care."),
+        (with_evidence(n_distant_rows=3), " 3 rows far from all others had a smaller weight in it."),
+        (with_evidence(n_distant_rows=1), " 1 row far from all others had a smaller weight in it."),
+    ],
+)
+def test_every_start_has_its_sentence(model, decisions, sentence):
+    assert sentence in said(model, decisions)
+
+
+@pytest.mark.parametrize(
+    ("reason", "sentence"),
+    [
+        ("set", "Sharing: within_weight=0.5, as set."),
+        ("one task", "Sharing: none, because there is one task."),
+        ("coupling", "Sharing: within_weight=0.5 for all tasks; coupling='projection' allows one value only."),
+    ],
+)
+def test_every_reason_for_sharing_has_its_sentence(model, reason, sentence):
+    told = said(model, replace(DECISIONS, within_weight_reason=reason, coupling="projection"))
+    assert sentence in told
+    assert "Left alone" not in told
+
+
+def test_sharing_by_consensus_names_tasks_with_their_evidence(model):
+    told = said(model, within_weight_=np.array([0.7, 1.0, 0.7]))
+    assert (
+        "Sharing: within_weight=0.7 for tasks 'a' (agreement 0.90, relatedness 0.70) and "
+        "'c' (agreement 0.80, relatedness 0.60)." in told
+    )
+    assert "Left alone: task 'b' (agreement 0.10, relatedness 0.00)." in told
+    assert "with at least 5 rows per cluster is left alone if agreement is below 0.2 or relatedness below 0.4." in told
+    assert "Left alone" not in said(model, within_weight_=np.full(3, 0.7))
+    apart = said(model, within_weight_=np.ones(3))
+    assert "Sharing" not in apart
+    assert "Left alone: tasks 'a'" in apart
+    assert "present in every task" not in apart
+
+
+def test_an_estimator_without_a_within_task_term_says_nothing_of_sharing(model):
+    told = said(model, replace(DECISIONS, within_weight_reason="none"))
+    assert "Sharing" not in told
+    assert "Task offsets" not in told
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"task_offset_reason": "set", "task_offset": "scale"}, "Task offsets: task_offset='scale', as set."),
+        (
+            {"offset_gain": 0.01},
+            "Task offsets: not removed; without the mean of each task, pooled clusters would be 1 % tighter.",
+        ),
+        ({"offset_gain": -0.02}, "pooled clusters would be 2 % wider."),
+        (
+            {"offset_gain": 0.4, "task_offset": "mean"},
+            "Task offsets: the mean of each task was removed from what tasks share, which makes pooled clusters 40 % "
+            "tighter. Task 'b' has the largest offset (5).",
+        ),
+        (
+            {"task_offset_reason": "unit rows", "offset_gain": None},
+            "not removed, because all rows have the same length",
+        ),
+        ({"task_offset_reason": "one task", "offset_gain": None}, "not removed, because there is one task."),
+        (
+            {"task_offset_reason": "fixed within_weight", "offset_gain": None},
+            "not removed, because a number for within_weight gives the plain model.",
+        ),
+        (
+            {"task_offset_reason": "unsupported", "offset_gain": None},
+            "not removed, because only binary memberships with coupling='reconstruction' support offsets.",
+        ),
+    ],
+)
+def test_every_reason_for_offsets_has_its_sentence(model, changes, sentence):
+    offsets = np.array([[0.0, 0, 0, 0], [3, 4, 0, 0], [1, 0, 0, 0]])
+    assert sentence in said(model, replace(DECISIONS, **changes), task_offsets_=offsets)
+
+
+def test_memberships_are_set_or_the_default(model):
+    assert "Memberships: binary by default, one cluster per row" in said(model)
+    by_user = replace(DECISIONS, membership="nonnegative", membership_reason="set")
+    assert "Memberships: nonnegative, as set." in said(model, by_user)
+
+
+def test_the_fit_says_its_stages_and_iterations(model):
+    stages = {"fractions_": np.array([0.5, 0.75, 1.0]), "n_iter_": 3}
+    first = "Fit: 3 stages, from the easiest 50 % of the rows of each task to all rows, "
+    assert f"{first}one iteration each: more would drift away from the consensus." in said(model, **stages)
+    assert "At each stage the hardest 5 % of the selected rows have a smaller weight." in said(model, **stages)
+    longer = said(model, replace(DECISIONS, full_weight_share=1.0), **stages | {"n_iter_": 9})
+    assert f"{first}9 iterations in total.\n" in longer
+    once = said(model, fractions_=np.ones(1), n_iter_=1)
+    assert "Fit: all rows at once, one iteration: more would" in once
+    drawn = said(model, replace(DECISIONS, start="random"), fractions_=np.ones(1), n_iter_=1)
+    assert "Fit: all rows at once, 1 iteration in total." in drawn
+
+
+def test_relatedness_is_told_of_the_most_and_least_alike(model):
+    R = np.array([[1, 0.9, 0.2], [0.9, 1, 0.4], [0.2, 0.4, 1]])
+    told = said(model, task_relatedness_=R)
+    assert (
+        "Relatedness: 1 of 3 pairs of tasks are alike (relatedness of 0.5 or more, of at most 1). It is highest for "
+        "'a' and 'b' (0.90) and lowest for 'a' and 'c' (0.20)." in told
+    )
+    assert "Relatedness: All pairs of tasks are alike" in said(model, task_relatedness_=np.ones((3, 3)))
+
+
+@pytest.mark.parametrize(
+    ("value", "words"), [(0.6, "alike: relatedness 0.60"), (0.498, "not alike: relatedness 0.498")]
+)
+def test_two_tasks_are_alike_or_not(model, value, words):
+    two = {"tasks_": model.tasks_[:2], "task_centers_": model.task_centers_[:2], "within_weight_": np.full(2, 0.5)}
+    R, support = np.array([[1, value], [value, 1]]), model.cluster_support_[:, :2]
+    by_user = replace(DECISIONS, within_weight_reason="set")
+    told = said(model, by_user, **two, task_relatedness_=R, cluster_support_=support)
+    assert f"Relatedness: The two tasks are {words} of 1." in told
+
+
+def test_clusters_with_little_support_are_listed_for_tasks_that_share(model):
+    support = np.array([[0.9, 0.1, 0.9], [0.2, 0.9, 0.9]])
+    weights = np.array([0.7, 1.0, 0.7])
+    told = said(model, cluster_support_=support, within_weight_=weights)
+    assert "Clusters with little support (cluster_support_ below 0.5): cluster 1 in 'a' (0.20)." in told
+    assert "every cluster is present in every task that shares" in said(model, cluster_support_=np.ones((2, 3)))
+    many = said(model, cluster_support_=np.zeros((5, 3)))
+    assert "and 7 more." in many
+
+
+@pytest.mark.parametrize("estimator", [SPMTC(4, random_state=0), LSSMTC(4, random_state=0), ASI(4, random_state=0)])
+def test_real_fits_are_explained_and_left_as_they_are(blobs, estimator):
+    fitted = estimator.fit(blobs.X, tasks=blobs.tasks)
+    before = set(vars(fitted))
+    lines = explain(fitted).splitlines()
+    m = len(fitted.tasks_)  # ASI pools all rows into one task
+    assert lines[0] == f"{type(estimator).__name__}: 4 clusters in {m} task{'s' * (m > 1)}, 120 rows."
+    assert [line.split(":")[0] for line in lines].count("Start") == 1
+    assert any(line.startswith("Relatedness: ") for line in lines) == (m > 1)
+    assert set(vars(fitted)) == before
+
+
+def test_one_task_has_no_relations(blobs):
+    told = explain(SPMTC(4, random_state=0).fit(blobs.X))
+    assert "Relatedness" not in told
+    assert "differ in how much rows follow their neighbours" in told
+    assert "Sharing: none, because there is one task." in told
+
+
+def test_a_fit_on_dask_is_explained_as_one_in_memory(blobs):
+    dask = pytest.importorskip("dask.array")
+    model = LSSMTC(4, within_weight=0.5, random_state=0)
+    here = explain(model.fit(blobs.X, tasks=blobs.tasks))
+    there = explain(model.fit(dask.from_array(blobs.X, chunks=(50, -1)), tasks=blobs.tasks))
+    assert there.splitlines()[0] == here.splitlines()[0]
+    assert "within_weight=0.5, as set" in there
+
+
+def test_what_has_no_decisions_is_refused(blobs):
+    with pytest.raises(NotFittedError):
+        explain(SPMTC(4))
+    with pytest.raises(TypeError, match="explain needs a fitted SPMTC, LSSMTC or ASI; got Pooled"):
+        explain(Pooled(KMeans(4, random_state=0)).fit(blobs.X, tasks=blobs.tasks))
