@@ -1,7 +1,4 @@
-"""Tables written as text: CSV and its kin, with whatever separator, decimal sign and compression.
-
-Complaints are ValueErrors; who reads the file knows its name.
-"""
+"""Tables in text files: CSV and TSV, with any usual separator, decimal sign and compression."""
 
 from __future__ import annotations
 
@@ -10,13 +7,25 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from .base import ROLES, ColumnRoles
+from .tables import TableReader
+
 SEPARATORS = ",;\t|"
 MISSING = ["", "NA", "N/A", "n/a", "NaN", "nan", "-NaN", "-nan", "null", "NULL", "<NA>", "None", "#N/A", "#NA"]
-START = 2**20  # bytes that are looked at
+START = 2**20  # bytes from which the separator is guessed
 
 
-def read_text_table(path: Path, kept: Sequence[str]) -> Any:
-    """A data frame; the columns `kept` stay the text that they are, but for empty cells."""
+class DelimitedReader(TableReader):
+    """Reads CSV and TSV files; columns of tasks, ids and classes keep their text ("007", "NA")."""
+
+    def frame(self, path: Path, roles: ColumnRoles) -> tuple[Any, tuple[str, ...]]:
+        """Read with pyarrow, or with pandas what pyarrow refuses."""
+        kept = [getattr(roles, role) for role in ROLES if getattr(roles, role) is not None]
+        return read_delimited(path, kept), ()
+
+
+def read_delimited(path: Path, kept: Sequence[str]) -> Any:
+    """The table as a data frame; only empty cells of the columns `kept` are missing, and all others are texts."""
     import pyarrow as pa
     import pyarrow.csv
 
@@ -32,7 +41,7 @@ def read_text_table(path: Path, kept: Sequence[str]) -> Any:
             ),
         )
         frame = table.to_pandas()
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowKeyError):  # it takes no column of two kinds, say
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowKeyError):  # such as a column of numbers and texts
         frame = _read_slowly(path, separator, kept)
     for name in frame.columns:
         if frame[name].dtype.kind in "OUT" or str(frame[name].dtype) in ("str", "string"):
@@ -54,7 +63,7 @@ def _read_slowly(path: Path, separator: str, kept: Sequence[str]) -> Any:
         )
     except UnicodeDecodeError as error:
         raise ValueError(
-            f"it is not UTF-8 (byte {error.start} cannot be read); save it with the encoding UTF-8."
+            f"it is not encoded as UTF-8 (see byte {error.start}); save it with the encoding UTF-8."
         ) from error
     except pd.errors.EmptyDataError as error:
         raise ValueError("it is empty.") from error
@@ -66,9 +75,9 @@ def _start(path: Path) -> str:
     with (gzip.open if path.suffix.lower() == ".gz" else open)(path, "rb") as file:
         start = file.read(START)
     if start[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        raise ValueError("it is UTF-16, as Excel's 'Unicode text' is; save it with the encoding UTF-8.")
+        raise ValueError("it is encoded as UTF-16, like Excel's 'Unicode text'; save it with the encoding UTF-8.")
     if b"\0" in start:
-        raise ValueError("it is no text file, for it holds zero bytes.")
+        raise ValueError("it is not a text file, as it contains zero bytes.")
     return start.decode("utf-8-sig", errors="replace")
 
 
@@ -77,7 +86,7 @@ def _outside_quotes(line: str) -> str:
 
 
 def _with_points(column: Any) -> Any:
-    """Numbers, where all that is given are numbers with a decimal comma."""
+    """Convert a column to numbers if all its values are numbers with a decimal comma."""
     given = column.dropna().astype(str)
     numbers = len(given) and bool(given.str.fullmatch(r"\s*[+-]?\d+(,\d+)?([eE][+-]?\d+)?\s*").all())
     return column.str.replace(",", ".").astype(float) if numbers else column
