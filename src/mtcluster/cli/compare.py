@@ -12,21 +12,11 @@ from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
 from .._utils.tables import Table
 from ..core.arrays import Array
-from . import folder, options
+from . import folder, modelling, options
 from .console import Console
 from .errors import InputError
 from .methods import METHODS
-from .modelling import (
-    FITTING,
-    READING,
-    Prepared,
-    fit_model,
-    noted,
-    number_of_clusters,
-    prepare,
-    scores_of,
-    stability_of,
-)
+from .modelling import FITTING, READING, Prepared
 
 HELP = "compare several methods on the same files"
 COMPARED = ("spmtc", "lssmtc", "kmeans", "kmeans-per-task")
@@ -45,10 +35,8 @@ def add_arguments(parser: ArgumentParser) -> None:
     """Add the options of this command."""
     options.add_reading(parser)
     options.add_preprocessing(parser)
-    parser.add_argument(
-        "--methods", type=options.names, default=list(COMPARED), metavar="A,B",
-        help=f"methods out of {', '.join(METHODS)} (default {','.join(COMPARED)})",
-    )  # fmt: skip
+    known = f"methods out of {', '.join(METHODS)} (default {','.join(COMPARED)})"
+    parser.add_argument("--methods", type=options.names, default=list(COMPARED), metavar="A,B", help=known)
     options.add_clusters(parser)
     parser.add_argument("--out", type=Path, metavar="FILE", help="CSV file to which the table is written as well")
     options.add_output(parser)
@@ -60,11 +48,11 @@ def run(arguments: Namespace, console: Console) -> dict[str, Any]:
     if unknown or not arguments.methods:
         raise InputError(f"--methods {','.join(unknown) or '(nothing)'}: choose from {', '.join(METHODS)}.")
     with console.working(READING + FITTING * (1 + arguments.restarts) * len(arguments.methods)):
-        rows = prepare(arguments, console)
-        if arguments.label is not None and not scores_of(rows, np.zeros(len(rows.data), dtype=int)):
+        rows = modelling.prepare(arguments, console)
+        if arguments.label is not None and not modelling.scores_of(rows, np.zeros(len(rows.data), dtype=int)):
             raise InputError(f"--label {arguments.label}: the column holds one value only, so nothing can be scored.")
-        with noted() as notes:
-            n_clusters, chosen = number_of_clusters(arguments, rows, console)
+        with modelling.noted() as notes:
+            n_clusters, chosen = modelling.number_of_clusters(arguments, rows, console)
         results, first = [], None
         for method in arguments.methods:
             result, labels = _result(method, n_clusters, rows, arguments, console)
@@ -93,14 +81,14 @@ def _result(
     method: str, n_clusters: int, rows: Prepared, arguments: Namespace, console: Console
 ) -> tuple[dict[str, Any], Array]:
     began = perf_counter()
-    with noted():
-        model, described = fit_model(arguments, method, n_clusters, rows, console)
+    with modelling.noted():
+        model, described = modelling.fit_model(arguments, method, n_clusters, rows, console)
         seconds = perf_counter() - began
-        stability = stability_of(model, rows, arguments, console)
+        stability = modelling.stability_of(model, rows, arguments, console)
     R, m = described.task_relatedness_, len(described.tasks_)
     result: dict[str, Any] = {
         "method": method,
-        **scores_of(rows, described.labels_),
+        **modelling.scores_of(rows, described.labels_),
         "correspondence": float((R.sum() - m) / (m * (m - 1))) if m > 1 else 1.0,
         "follows_task": float(normalized_mutual_info_score(rows.tasks, described.labels_)),
     }

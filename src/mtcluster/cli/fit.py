@@ -15,25 +15,14 @@ from typing import Any
 
 from .._utils.tables import Table
 from .._utils.text import count, versions
-from ..core.arrays import host
+from ..core.arrays import Array, host
 from ..inspection._outliers import easiness, outlier_scores
 from ..inspection._report import Report, make_report
-from . import folder, options
+from . import folder, modelling, options
 from .console import Console
 from .errors import need
 from .methods import METHODS
-from .modelling import (
-    FITTING,
-    READING,
-    WRITING,
-    Prepared,
-    fit_model,
-    noted,
-    number_of_clusters,
-    prepare,
-    scores_of,
-    stability_of,
-)
+from .modelling import FITTING, READING, WRITING, Prepared
 from .readers import Dataset
 
 HELP = "cluster the data sets in files, and write a folder with labels, a model and a report"
@@ -43,19 +32,16 @@ MAX_COLUMNS = 1000  # whose names are listed in settings.json
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the options of this command."""
-    reading = parser.add_argument_group("what to read")
-    options.add_reading(reading)
+    options.add_reading(parser.add_argument_group("what to read"))
     fitting = parser.add_argument_group("what to do")
     options.add_preprocessing(fitting)
-    fitting.add_argument(
-        "--method", choices=METHODS, default="spmtc", metavar="NAME", help=f"{', '.join(METHODS)} (default spmtc)"
-    )
+    known = f"{', '.join(METHODS)} (default spmtc)"
+    fitting.add_argument("--method", choices=METHODS, default="spmtc", metavar="NAME", help=known)
     options.add_clusters(fitting)
     fitting.add_argument("--scheduler", metavar="ADDRESS", help="Dask scheduler to fit on, as in tcp://host:port")
     writing = parser.add_argument_group("what to write")
-    writing.add_argument(
-        "--out", required=True, type=Path, metavar="DIR", help=f"folder to write, with {', '.join(folder.FILES)}"
-    )
+    files = f"folder to write, with {', '.join(folder.FILES)}"
+    writing.add_argument("--out", required=True, type=Path, metavar="DIR", help=files)
     writing.add_argument("--title", help="title of the report")
     options.add_output(writing)
 
@@ -63,53 +49,32 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(arguments: Namespace, console: Console) -> dict[str, Any]:
     """Read, preprocess, cluster, and write the folder of the run; returns what is printed."""
     need("skops", "files", "writing a model")
+    began = perf_counter()
     seconds: dict[str, float] = {}
-    began, n_fits = perf_counter(), 1 + arguments.restarts + (arguments.clusters == "auto")
-    with (
-        folder.new_folder(arguments.out, force=arguments.force) as out,
-        console.working(READING + FITTING * n_fits + WRITING),
-    ):
+    units = READING + FITTING * (1 + arguments.restarts + (arguments.clusters == "auto")) + WRITING
+    with folder.new_folder(arguments.out, force=arguments.force) as out, console.working(units):
         with _timed(seconds, "read"):
-            rows = prepare(arguments, console)
-            files = [_file(path, n) for path, n in zip(rows.data.files, rows.data.counts, strict=True)]
-        with _timed(seconds, "fit"), noted() as notes:
-            n_clusters, chosen = number_of_clusters(arguments, rows, console)
-            model, described = fit_model(arguments, arguments.method, n_clusters, rows, console)
+            rows = modelling.prepare(arguments, console)
+        with _timed(seconds, "fit"), modelling.noted() as notes:
+            n_clusters, chosen = modelling.number_of_clusters(arguments, rows, console)
+            model, described = modelling.fit_model(arguments, arguments.method, n_clusters, rows, console)
         with _timed(seconds, "restarts"):
-            found = stability_of(model, rows, arguments, console)
-            stability = None if found is None else asdict(found)
+            found = modelling.stability_of(model, rows, arguments, console)
         console.begin("writing")
-        lines = [
-            *_lines_on_data(rows, described),
-            *chosen,
-            *_lines_on_scores(scores_of(rows, described.labels_)),
-            *notes,
-        ]
-        settings = _settings(arguments, rows, model) | {
-            "files": files,
-            "stability": stability,
-            "seconds": {name: round(value, 2) for name, value in seconds.items()},
-        }
-        report = make_report(
-            described,
-            ids=rows.data.ids,
-            feature_names=rows.features,
-            title=arguments.title or f"{n_clusters} clusters in {count(len(described.tasks_), 'data set')}",
-            data={"files": files, "lines": lines},
-            cells=_cells(rows.data),
-            stability=stability,
-            settings=settings,
-        )
-        _write_tables(out, rows, described)
-        _write_model(out, rows, model, report)
+        lines = [*_lines_on_data(rows), *chosen, *_lines_on_scores(rows, described.labels_), *notes]
+        settings = _settings(arguments, rows, model)
+        settings["stability"] = None if found is None else asdict(found)
+        settings["seconds"] = {name: round(value, 2) for name, value in seconds.items()}
+        report = _report(arguments, rows, described, settings, lines)
+        _write(out, rows, model, described, report)
         folder.write_settings(out / folder.SETTINGS, settings)
         console.finish(WRITING)
     tasks = [str(task) for task in described.tasks_.tolist()]
     sizes = described.cluster_sizes_.round().astype(int).tolist()
     return {
         "out": str(arguments.out),
-        "n_rows": len(described.labels_),
-        "n_clusters": len(sizes[0]),
+        "n_rows": len(rows.data),
+        "n_clusters": n_clusters,
         "sizes": dict(zip(tasks, sizes, strict=True)),
         "left_alone": [task for task, weight in zip(tasks, host(described.within_weight_), strict=True) if weight == 1],
         "stability": None if found is None else found.agreement,
@@ -121,48 +86,43 @@ def run(arguments: Namespace, console: Console) -> dict[str, Any]:
 def lines(result: dict[str, Any]) -> list[str]:
     """The result as printed."""
     sizes = [{"task": task} | {f"cluster {j}": n for j, n in enumerate(own)} for task, own in result["sizes"].items()]
-    said = [
-        f"{result['n_rows']} rows in {count(len(sizes), 'task')}, {result['n_clusters']} clusters, "
-        f"{result['seconds']:.1f} s.",
-        *result["lines"],
-        "",
-        str(Table.from_rows(sizes)),
-        "",
-    ]
+    totals = f"{result['n_rows']} rows in {count(len(sizes), 'task')}, {result['n_clusters']} clusters"
+    said = [f"{totals}, {result['seconds']:.1f} s.", *result["lines"], "", str(Table.from_rows(sizes)), ""]
     if result["left_alone"]:
         alone = ", ".join(result["left_alone"])
         said.append(f"Clustered separately, as they have too little in common with the other tasks: {alone}.")
     if result["stability"] is not None:
-        said.append(
-            f"{100 * result['stability']:.0f} % of the rows stay in their cluster when fitted from other starts."
-        )
+        stay = f"{100 * result['stability']:.0f} % of the rows stay in their cluster"
+        said.append(f"Fitted again from other starts, {stay}.")
     return [*said, f"Written to {result['out']}: {', '.join(folder.FILES)}. Open report.html in a browser."]
 
 
-def _lines_on_data(rows: Prepared, described: Any) -> list[str]:
-    alone = ["All rows belong to one task, so there is nothing to share."] if len(described.tasks_) == 1 else []
+def _lines_on_data(rows: Prepared) -> list[str]:
+    one = len(set(rows.tasks.tolist())) == 1
+    alone = ["All rows belong to one task, so there is nothing to share."] if one else []
     return [*rows.data.notes, *alone, *rows.preprocessor.describe()]
 
 
-def _lines_on_scores(scores: dict[str, float]) -> list[str]:
+def _lines_on_scores(rows: Prepared, labels: Array) -> list[str]:
+    scores = {name: f"{100 * score:.1f} %" for name, score in modelling.scores_of(rows, labels).items()}
     if not scores:
         return []
-    accuracy, nmi, joint = (100 * scores[name] for name in ("accuracy", "nmi", "joint_accuracy"))
     return [
-        f"Known classes were not used for clustering. On average {accuracy:.1f} % of the rows of a task agree with "
-        f"them (NMI {nmi:.1f} %), and {joint:.1f} % with one matching of clusters and classes for all tasks."
+        "Known classes were not used for clustering. On average {accuracy} of the rows of a task agree with them (NMI "
+        "{nmi}), and {joint_accuracy} with one matching of clusters and classes for all tasks.".format(**scores)
     ]
 
 
 def _settings(arguments: Namespace, rows: Prepared, model: Any) -> dict[str, Any]:
     """What is needed to repeat the run."""
     unused = ("command", "files", "quiet", "json", "force")
-    names, inner = rows.data.names, getattr(model, "clusterer", None)
+    data, inner = rows.data, getattr(model, "clusterer", None)
     return {
         "format": folder.FORMAT,
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "files": [_file(path, n) for path, n in zip(data.files, data.counts, strict=True)],
         "options": {name: _plain(value) for name, value in vars(arguments).items() if name not in unused},
-        "columns": names if len(names) <= MAX_COLUMNS else count(len(names), "column"),
+        "columns": data.names if len(data.names) <= MAX_COLUMNS else count(len(data.names), "column"),
         "preparation": rows.preprocessor.describe(),
         "estimator": type(model).__name__ + ("" if inner is None else f"({type(inner).__name__})"),
         "parameters": {name: _plain(value) for name, value in model.get_params().items()},
@@ -183,7 +143,24 @@ def _file(path: Path, n: int) -> dict[str, Any]:
     return {"name": str(path), "rows": n, "bytes": path.stat().st_size, "sha256": digest}
 
 
-def _write_tables(out: Path, rows: Prepared, described: Any) -> None:
+def _report(arguments: Namespace, rows: Prepared, described: Any, settings: dict[str, Any], lines: list[str]) -> Report:
+    n_clusters, n_tasks = described.cluster_sizes_.shape[1], len(described.tasks_)
+    return make_report(
+        described,
+        ids=rows.data.ids,
+        feature_names=rows.features,
+        title=arguments.title or f"{n_clusters} clusters in {count(n_tasks, 'data set')}",
+        data={"files": settings["files"], "lines": lines},
+        cells=_cells(rows.data) if rows.data.is_table else None,
+        stability=settings["stability"],
+        settings=settings,
+    )
+
+
+def _write(out: Path, rows: Prepared, model: Any, described: Any, report: Report) -> None:
+    """Write all files but the settings."""
+    from ..interop import dump
+
     losses, codes = host(described.losses_), host(described.task_indices_)
     scores = {"easiness": easiness(losses, codes), "outlier_score": outlier_scores(losses, codes)}
     labels, memberships = described.labels_, host(described.memberships_)
@@ -191,11 +168,6 @@ def _write_tables(out: Path, rows: Prepared, described: Any) -> None:
     folder.write_csv(out / folder.LABELS, columns)
     centers = folder.center_columns(described, rows.features, rows.preprocessor.inverse_transform_centers)
     folder.write_csv(out / folder.CENTERS, centers)
-
-
-def _write_model(out: Path, rows: Prepared, model: Any, report: Report) -> None:
-    from ..interop import dump
-
     contents = {
         "format": folder.FORMAT,
         "model": model,
@@ -208,21 +180,17 @@ def _write_model(out: Path, rows: Prepared, model: Any, report: Report) -> None:
     (out / folder.REPORT).write_text(report.html, encoding="utf-8")
 
 
-def _cells(data: Dataset) -> Callable[[list[int]], list[dict[str, str]]] | None:
+def _cells(data: Dataset) -> Callable[[list[int]], list[dict[str, str]]]:
     """A function that returns the cells of some rows of a table, shortened for the report."""
-    if not data.is_table:
-        return None
 
     def cells(numbers: list[int]) -> list[dict[str, str]]:
-        values = data.X.iloc[numbers].astype(object).to_numpy()
-        return [{name: _shortened(value) for name, value in zip(data.names, row, strict=True)} for row in values]
+        some = data.X.iloc[numbers].astype(object)
+        return some.where(some.notna(), "(missing)").map(_shortened).to_dict("records")
 
     return cells
 
 
 def _shortened(value: Any) -> str:
-    if value is None or value != value:  # NaN
-        return "(missing)"
     text = f"{value:.6g}" if isinstance(value, float) else str(value)
     return text if len(text) <= CELL else text[: CELL - 1] + "…"
 

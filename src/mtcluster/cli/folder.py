@@ -78,7 +78,9 @@ def label_columns(
     """The columns of labels.csv, with numbers rounded to 6 digits."""
     rounded = memberships.astype(np.int8) if np.isin(memberships, (0, 1)).all() else memberships.round(6)
     return {
-        "id": ids, "task": tasks, "cluster": labels,
+        "id": ids,
+        "task": tasks,
+        "cluster": labels,
         **{f"membership_{j}": column for j, column in enumerate(rounded.T)},
         **{name: np.array([float(f"{value:.6g}") for value in values.tolist()]) for name, values in scores.items()},
     }

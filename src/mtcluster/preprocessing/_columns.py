@@ -54,18 +54,14 @@ def column_kind(column: Any) -> str:
     """Whether a column holds numbers ("number") or categories ("category"); anything else is refused."""
     kind = _dtype_kind(column)
     if kind == "date":
-        raise TableError(
-            f"column {column.name!r} holds dates", "convert them to numbers, or leave the column out",
-            kind="dates", column=column.name,
-        )  # fmt: skip
+        advice = "convert them to numbers, or leave the column out"
+        raise TableError(f"column {column.name!r} holds dates", advice, kind="dates", column=column.name)
     if kind == "category":
         _refuse_mistakes(column, MIN_NUMBERS)
-        n_values = column.nunique()
-        if n_values > MAX_CATEGORIES:
-            raise TableError(
-                f"column {column.name!r} holds {n_values} different texts",
-                "name it in text to use its words, or leave it out", kind="many_categories", column=column.name,
-            )  # fmt: skip
+        problem = f"column {column.name!r} holds {column.nunique()} different texts"
+        if column.nunique() > MAX_CATEGORIES:
+            advice = "name it in text to use its words, or leave it out"
+            raise TableError(problem, advice, kind="many_categories", column=column.name)
     return kind
 
 
@@ -78,10 +74,8 @@ def as_numbers(column: Any) -> Array:
         raise
     infinite = np.flatnonzero(np.isinf(values))
     if len(infinite):
-        raise TableError(
-            f"column {column.name!r} holds infinity", "correct the value, or leave the row out",
-            kind="infinite", column=column.name, row=int(infinite[0]),
-        )  # fmt: skip
+        problem, advice = f"column {column.name!r} holds infinity", "correct the value, or leave the row out"
+        raise TableError(problem, advice, kind="infinite", column=column.name, row=int(infinite[0]))
     return values
 
 
@@ -133,9 +127,7 @@ def _refuse_mistakes(column: Any, min_numbers: float) -> None:
     wrong = np.flatnonzero(given & ~parsed)
     if not len(wrong) or (parsed | commas).sum() <= min_numbers * given.sum():
         return
-    fix = "write decimals with a point" if commas.any() else "correct them"
-    raise TableError(
-        f"column {column.name!r} should hold numbers, but {count(len(wrong), 'value')} cannot be read as one, first "
-        f"{str(column.iloc[wrong[0]])[:40]!r}", f"{fix}, or leave the column out",
-        kind="commas" if commas.any() else "not_numbers", column=column.name, row=int(wrong[0]),
-    )  # fmt: skip
+    kind, fix = ("commas", "write decimals with a point") if commas.any() else ("not_numbers", "correct them")
+    first = f"{count(len(wrong), 'value')} cannot be read as one, first {str(column.iloc[wrong[0]])[:40]!r}"
+    problem, advice = f"column {column.name!r} should hold numbers, but {first}", f"{fix}, or leave the column out"
+    raise TableError(problem, advice, kind=kind, column=column.name, row=int(wrong[0]))
