@@ -283,6 +283,8 @@ class TablePreprocessor(NumbersMixin, OneToOneFeatureMixin, TransformerMixin, Ba
             raise TableError(f"fit was given a {seen}, and this is a {came}", f"give a {seen}", kind="other_input")
         if self.is_table_:
             X = X.set_axis([str(name) for name in X.columns], axis=1)
+            if not X.columns.is_unique:
+                raise ValueError(f"X has several columns named {X.columns[X.columns.duplicated()][0]!r}.")
             validate_data(self, X, reset=reset, skip_check_array=True)
             missing = {name: int(n) for name, n in X.isna().sum().items() if n}
             if missing and self.impute is None:
@@ -306,14 +308,11 @@ class TablePreprocessor(NumbersMixin, OneToOneFeatureMixin, TransformerMixin, Ba
             raise TableError(
                 "this is a table, not a matrix of counts", "name its texts in text instead of tfidf=True", kind="tfidf"
             )
-        names = list(X.columns)
-        unknown = [name for name in self.text if name not in names]
-        twice = [name for name in names if names.count(name) > 1] if len(set(names)) < len(names) else []
-        if unknown or twice:
-            wrong = f"text={list(self.text)!r} names columns that X lacks: {listed(unknown)}."
-            raise ValueError(f"X has several columns named {twice[0]!r}." if twice else wrong)
+        unknown = [name for name in self.text if name not in X.columns]
+        if unknown:
+            raise ValueError(f"text={list(self.text)!r} names columns that X lacks: {listed(unknown)}.")
         self.texts_ = list(dict.fromkeys(self.text))
-        kinds = {name: column_kind(X[name]) for name in names if name not in self.texts_}
+        kinds = {name: column_kind(X[name]) for name in X.columns if name not in self.texts_}
         self.numbers_ = [name for name, kind in kinds.items() if kind == "number"]
         self.categories_ = [name for name, kind in kinds.items() if kind == "category"]
         for name, n in self.n_missing_.items():

@@ -30,28 +30,25 @@ def read_delimited(path: Path, kept: Sequence[str]) -> Any:
     import pyarrow.csv
 
     start = _start(path)
-    header = _outside_quotes(start.split("\n", 1)[0].rstrip("\r"))
-    separator = max(SEPARATORS, key=header.count) if any(map(header.count, SEPARATORS)) else ","
+    separator = max(SEPARATORS, key=_outside_quotes(start.split("\n", 1)[0]).count)
+    parse = pa.csv.ParseOptions(delimiter=separator, newlines_in_values='"' in start)
+    types = {name: pa.string() for name in kept}
+    convert = pa.csv.ConvertOptions(column_types=types, null_values=MISSING, strings_can_be_null=False)
     try:
-        table = pa.csv.read_csv(
-            path,
-            parse_options=pa.csv.ParseOptions(delimiter=separator, newlines_in_values='"' in start),
-            convert_options=pa.csv.ConvertOptions(
-                column_types={name: pa.string() for name in kept}, null_values=MISSING, strings_can_be_null=False
-            ),
-        )
-        frame = table.to_pandas()
+        table = pa.csv.read_csv(path, parse_options=parse, convert_options=convert)
+        frame = _read_slowly(path, separator, kept) if pa.binary() in table.schema.types else table.to_pandas()
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowKeyError):  # such as a column of numbers and texts
         frame = _read_slowly(path, separator, kept)
-    for name in frame.columns:
-        if frame[name].dtype.kind in "OUT" or str(frame[name].dtype) in ("str", "string"):
-            frame[name] = frame[name].mask(frame[name].isin([""] if name in kept else MISSING))
-            if separator != "," and name not in kept:
-                frame[name] = _with_points(frame[name])
+    for j, name in enumerate(frame.columns):
+        column = frame.iloc[:, j]
+        if column.dtype.kind in "OUT" or str(column.dtype) in ("str", "string"):
+            column = column.mask(column.isin([""] if name in kept else MISSING))
+            frame.isetitem(j, column if separator == "," or name in kept else _with_points(column))
     return frame
 
 
 def _read_slowly(path: Path, separator: str, kept: Sequence[str]) -> Any:
+    """Read with pandas, which accepts columns of several types and says where bytes are not UTF-8."""
     import pandas as pd
 
     options: dict[str, Any] = {"sep": separator, "encoding": "utf-8-sig"}
@@ -62,9 +59,8 @@ def _read_slowly(path: Path, separator: str, kept: Sequence[str]) -> Any:
             path, dtype=dict.fromkeys(kept, str), keep_default_na=False, na_values=missing, low_memory=False, **options
         )
     except UnicodeDecodeError as error:
-        raise ValueError(
-            f"it is not encoded as UTF-8 (see byte {error.start}); save it with the encoding UTF-8."
-        ) from error
+        problem = f"it is not encoded as UTF-8 (see byte {error.start})"
+        raise ValueError(f"{problem}; save it with the encoding UTF-8.") from error
     except pd.errors.EmptyDataError as error:
         raise ValueError("it is empty.") from error
 
