@@ -22,10 +22,13 @@ def umask():
 
 
 def fail_while(context):
-    with pytest.raises(ZeroDivisionError), context as temporary:
-        target = temporary / "part" if temporary.is_dir() else temporary
-        target.write_text("half")
-        raise ZeroDivisionError
+    def write_half():
+        with context as temporary:
+            (temporary / "part" if temporary.is_dir() else temporary).write_text("half")
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        write_half()
 
 
 def test_a_file_is_replaced_at_the_end_of_the_block(tmp_path):
