@@ -304,7 +304,7 @@ def test_a_category_that_the_fit_did_not_know_is_told(fitted, run, survey, tmp_p
     survey.assign(sex="x").to_csv(tmp_path / "new.csv", index=False)
     code, out, err = run("predict", "run", "new.csv", "--out", "labels.csv", "--json", "--quiet")
     assert (code, err) == (0, "")
-    assert json.loads(out)["notes"] == ["column 'sex' holds categories that were not in the fit: 'x' (120 rows)"]
+    assert json.loads(out)["notes"] == ["column 'sex' holds categories that were not in the fit: 'x' (120 rows)."]
 
 
 def test_classes_of_some_rows_are_enough_to_score_by(run, survey, tmp_path):
@@ -430,14 +430,16 @@ def test_whole_numbers_with_gaps_are_shown_in_the_report(run, survey, tmp_path):
 
 
 def test_missing_values_of_a_matrix_are_filled_when_asked(run, tmp_path, blobs):
+    anndata = pytest.importorskip("anndata")
     X, _, tasks = blobs
     X = X.copy()
     X[::40, 0] = np.nan
-    np.savez(tmp_path / "a.npz", **{f"task{k + 1}_X": X[tasks == k] for k in range(3)})
-    options = ["--clusters", 4, "--restarts", 0, "--out", "run"]
-    code, _, err = run("fit", "a.npz", *options)
+    obs = pd.DataFrame({"batch": tasks.astype(str)}, index=[f"c{i}" for i in range(len(X))])
+    anndata.AnnData(X, obs=obs).write_h5ad(tmp_path / "cells.h5ad")
+    options = ["--task", "batch", "--clusters", 4, "--restarts", 0, "--out", "run"]
+    code, _, err = run("fit", "cells.h5ad", *options)
     assert code == 2
     assert "NaN" in err
-    code, out, err = run("fit", "a.npz", *options, "--impute", "median")
+    code, out, err = run("fit", "cells.h5ad", *options, "--impute", "median")
     assert code == 0, err
     assert f"({len(X[::40])})" in out

@@ -56,6 +56,7 @@ def test_numbers_are_standardised_and_brought_back():
     np.testing.assert_allclose(X.std(axis=0), 1)
     np.testing.assert_allclose(preprocessor.inverse_transform_centers(X), frame.to_numpy())
     np.testing.assert_allclose(preprocessor.transform(frame.iloc[:2]), X[:2])
+    assert X.flags.c_contiguous
 
 
 @pytest.fixture

@@ -56,9 +56,8 @@ def _run(arguments: argparse.Namespace) -> int:
     """Run a command on files; no half-written output is left if it fails."""
     console = Console(quiet=arguments.quiet)
     if threading.current_thread() is threading.main_thread():
-        signal.signal(
-            signal.SIGTERM, signal.default_int_handler
-        )  # batch systems stop programs with it; clean up as for Ctrl-C
+        # Batch systems stop programs with SIGTERM; clean up as for Ctrl-C.
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         result = FILE_COMMANDS[arguments.command].run(arguments, console)
     except KeyboardInterrupt:
@@ -109,9 +108,7 @@ def make_parser(argv: Sequence[str]) -> Parser:
     for name, command in FILE_COMMANDS.items():
         command.add_arguments(commands.add_parser(name, help=command.HELP))
     demo = commands.add_parser("demo", help="cluster scikit-learn's digits, as three tasks, with four methods")
-    demo.add_argument(
-        "--seeds", type=positive, default=5, metavar="N", help="number of random seeds to average over (default 5)"
-    )
+    demo.add_argument("--seeds", type=positive, default=5, metavar="N", help="seeds to average over (default 5)")
     demo.add_argument("--slant", type=float, default=0.15, help="how much the third task differs (default 0.15)")
     benchmark = commands.add_parser("benchmark", help="repeat published experiments, and compare with other methods")
     if "benchmark" in argv[:1]:

@@ -66,9 +66,7 @@ def number_of_clusters(arguments: Namespace, rows: Prepared, console: Console) -
     console.begin("choosing the number of clusters")
     smallest = int(np.unique(rows.tasks, return_counts=True)[1].min())
     if smallest < 4:
-        raise InputError(
-            f"--clusters auto needs at least 4 rows in each task, and one has {smallest}: give a number of clusters."
-        )
+        raise InputError(f"--clusters auto needs at least 4 rows per task, and one has {smallest}: give a number.")
     candidates = range(2, min(10, smallest // 2) + 1)
     with input_errors():
         found = select_n_clusters(rows.X, tasks=rows.tasks, n_clusters=candidates, random_state=arguments.seed)

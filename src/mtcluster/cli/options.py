@@ -25,14 +25,9 @@ def add_reading(group: Any) -> None:
 def add_preprocessing(group: Any) -> None:
     """Add what to do with the columns."""
     group.add_argument("--impute", choices=("median",), help="fill missing values instead of refusing them")
-    scale = "scale numbers to mean 0 and standard deviation 1: standard, over all tasks; within, in each task"
     scales = ("auto", "standard", "within", "none")
-    group.add_argument(
-        "--scale",
-        choices=scales,
-        default="auto",
-        help=f"{scale}; auto (default), standard for tables, none for matrices",
-    )
+    how = "scale numbers over all tasks (standard) or in each task (within); auto (default): standard for tables only"
+    group.add_argument("--scale", choices=scales, default="auto", help=how)
     group.add_argument("--tfidf", action="store_true", help="replace the counts of words in a matrix by TF-IDF")
     words = "words to ignore in texts (default english)"
     group.add_argument("--stop-words", choices=("english", "none"), default="english", help=words)
@@ -40,7 +35,7 @@ def add_preprocessing(group: Any) -> None:
 
 def add_clusters(group: Any) -> None:
     """Add the number of clusters, the seed and the number of fits."""
-    clusters = "number of clusters (default auto: the most stable of 2 to 10)"
+    clusters = "number of clusters (default auto: chosen from 2 to 10 by stability)"
     group.add_argument("--clusters", type=_clusters, default="auto", metavar="N|auto", help=clusters)
     group.add_argument("--seed", type=_whole, default=0, metavar="N", help="random seed (default 0)")
     restarts = "fits from other starts, to measure stability (default 5)"
@@ -67,7 +62,12 @@ def positive(text: str) -> int:
 
 
 def _clusters(text: str) -> int | str:
-    return text if text == "auto" else positive(text)
+    if text == "auto":
+        return text
+    try:
+        return positive(text)
+    except argparse.ArgumentTypeError as error:
+        raise argparse.ArgumentTypeError(f"{error}, nor is it 'auto'") from error
 
 
 def _whole(text: str) -> int:

@@ -24,9 +24,7 @@ HELP = "label the rows of other files with a fitted model"
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the options of this command."""
     parser.add_argument("model", type=Path, metavar="DIR", help="folder written by `mtcluster fit`")
-    parser.add_argument(
-        "files", nargs="+", type=Path, metavar="FILE", help="files of the same kind as those of the fit"
-    )
+    parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="files like those of the fit")
     parser.add_argument("--task", metavar="COLUMN", help="column with the task of each row (default: as in the fit)")
     parser.add_argument("--id", metavar="COLUMN", help="column with the name of each row (default: as in the fit)")
     parser.add_argument("--out", required=True, type=Path, metavar="FILE", help="CSV file to write")
@@ -38,19 +36,14 @@ def run(arguments: Namespace, console: Console) -> dict[str, Any]:
     contents = folder.load_model(arguments.model)
     model, preprocessor = contents["model"], contents["preprocessor"]
     if not hasattr(model, "predict"):
-        raise InputError(
-            f"{arguments.model}: {type(model).__name__} cannot label new rows; fit with a --method such as spmtc."
-        )
+        problem = f"{type(model).__name__} cannot label new rows"
+        raise InputError(f"{arguments.model}: {problem}; fit with a --method such as spmtc.")
     with folder.new_file(arguments.out, force=arguments.force) as out, console.working(READING + WRITING):
         console.begin(f"reading {count(len(arguments.files), 'file')}")
         data = _read(arguments, contents)
         with input_errors(data, new_rows=True):
             X = preprocessor.transform(data.X, tasks=data.tasks)
-        unseen = [
-            f"column {name!r} holds categories that were not in the fit: "
-            + listed(f"{value!r} ({count(n, 'row')})" for value, n in values.items())
-            for name, values in preprocessor.unseen_categories(data.X).items()
-        ]
+        unseen = [_unseen(name, values) for name, values in preprocessor.unseen_categories(data.X).items()]
         console.finish(READING)
         console.begin(f"labelling {count(len(data), 'row')}")
         with noted() as warned, input_errors():
@@ -70,6 +63,11 @@ def lines(result: dict[str, Any]) -> list[str]:
     return [f"{count(result['n_rows'], 'row')} labelled (rows per cluster: {sizes}), written to {result['out']}."]
 
 
+def _unseen(column: str, values: dict[str, int]) -> str:
+    shown = listed(f"{value!r} ({count(n, 'row')})" for value, n in values.items())
+    return f"column {column!r} holds categories that were not in the fit: {shown}."
+
+
 def _read(arguments: Namespace, contents: dict[str, Any]) -> Dataset:
     """Read files as those of the fit were read; a file without the column of tasks is a task of its own."""
     asked = {"task": arguments.task, "id": arguments.id}
@@ -85,9 +83,8 @@ def _read(arguments: Namespace, contents: dict[str, Any]) -> Dataset:
         roles = replace(roles, **asked)
     data = read_files(arguments.files, roles, one_task=True)
     if data.names != columns:
-        raise InputError(
-            f"{data.name} has other features than the fit: the same {len(columns)} are needed, in the same order."
-        )
+        wanted = f"the same {len(columns)} are needed, in the same order"
+        raise InputError(f"{data.name} has other features than the fit: {wanted}.")
     return data
 
 

@@ -65,6 +65,14 @@ def column_kind(column: Any) -> str:
     return kind
 
 
+def as_frame(X: Any, numbers: list[str], categories: list[str], texts: list[str]) -> Any:
+    """A data frame of floats and strings, with the columns of each kind in this order."""
+    import pandas as pd
+
+    convert = {as_numbers: numbers, as_categories: categories, as_texts: texts}
+    return pd.DataFrame({name: function(X[name]) for function, names in convert.items() for name in names})
+
+
 def as_numbers(column: Any) -> Array:
     """A column as floats, NaN where a value is missing."""
     try:

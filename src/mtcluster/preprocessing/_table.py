@@ -17,16 +17,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._utils.text import count, listed
 from ..core.arrays import Array
-from ._columns import (
-    MISSING,
-    TableError,
-    as_categories,
-    as_numbers,
-    as_texts,
-    column_kind,
-    counts_listed,
-    missing_values,
-)
+from ._columns import MISSING, TableError, as_categories, as_frame, column_kind, counts_listed, missing_values
 from ._numbers import NumbersMixin
 
 MAX_WORDS = 20_000  # of the vocabulary of a column of texts
@@ -149,18 +140,20 @@ class TablePreprocessor(NumbersMixin, OneToOneFeatureMixin, TransformerMixin, Ba
         """
         self._validate_params()
         self.is_table_ = _is_table(X)
+        self.numbers_: list[str] = []
+        self.categories_: list[str] = []
+        self.texts_: list[str] = []
         self.scaler_, self.tasks_, self.task_scalers_ = None, np.array([]), []
         X = self._checked(X, reset=True)
         if not self.is_table_:
-            self.numbers_, self.categories_, self.texts_ = [], [], []
             return self._fit_numbers(X, tasks)
         self._fit_columns(X)
-        frame = self._frame(X)
+        frame = as_frame(X, self.numbers_, self.categories_, self.texts_)
         if self.numbers_:
             frame[self.numbers_] = self._fit_numbers(frame[self.numbers_].to_numpy(), tasks)
         self.encoder_ = self._encoder(len(frame))
         try:
-            return self.encoder_.fit_transform(frame)
+            return _by_rows(self.encoder_.fit_transform(frame))
         except ValueError:
             self._refuse_without_words(frame)
             raise
@@ -184,10 +177,10 @@ class TablePreprocessor(NumbersMixin, OneToOneFeatureMixin, TransformerMixin, Ba
         X = self._checked(X, reset=False)
         if not self.is_table_:
             return self._transform_numbers(X, tasks)
-        frame = self._frame(X)
+        frame = as_frame(X, self.numbers_, self.categories_, self.texts_)
         if self.numbers_:
             frame[self.numbers_] = self._transform_numbers(frame[self.numbers_].to_numpy(), tasks)
-        return self.encoder_.transform(frame)
+        return _by_rows(self.encoder_.transform(frame))
 
     def get_feature_names_out(self, input_features: Any = None) -> Array:
         """Names of the features of the output.
@@ -294,9 +287,8 @@ class TablePreprocessor(NumbersMixin, OneToOneFeatureMixin, TransformerMixin, Ba
             values = X.data if sparse.issparse(X) else X
             n_missing, n_wrong = int(np.isnan(values).sum()), int((~np.isfinite(values)).sum())
             if n_wrong > n_missing * (self.impute is not None):
-                raise TableError(
-                    f"{count(n_wrong, 'value')} of the matrix are NaN or infinity", "fill them in", kind="not_finite"
-                )
+                problem = f"the matrix holds {count(n_wrong, 'value')} that are NaN or infinity"
+                raise TableError(problem, "fill them in", kind="not_finite")
             missing = {"all features": n_missing} if n_missing else {}
         if reset:
             self.n_missing_ = missing
@@ -305,9 +297,8 @@ class TablePreprocessor(NumbersMixin, OneToOneFeatureMixin, TransformerMixin, Ba
     def _fit_columns(self, X: Any) -> None:
         """Find out what each column holds."""
         if self.tfidf:
-            raise TableError(
-                "this is a table, not a matrix of counts", "name its texts in text instead of tfidf=True", kind="tfidf"
-            )
+            advice = "name its texts in text instead of tfidf=True"
+            raise TableError("this is a table, not a matrix of counts", advice, kind="tfidf")
         unknown = [name for name in self.text if name not in X.columns]
         if unknown:
             raise ValueError(f"text={list(self.text)!r} names columns that X lacks: {listed(unknown)}.")
@@ -318,13 +309,6 @@ class TablePreprocessor(NumbersMixin, OneToOneFeatureMixin, TransformerMixin, Ba
         for name, n in self.n_missing_.items():
             if n == len(X):
                 raise TableError(f"column {name!r} has no values", "leave it out", kind="empty", column=name)
-
-    def _frame(self, X: Any) -> Any:
-        """The columns in the order of the output, as floats and strings."""
-        import pandas as pd
-
-        convert = {as_numbers: self.numbers_, as_categories: self.categories_, as_texts: self.texts_}
-        return pd.DataFrame({name: function(X[name]) for function, names in convert.items() for name in names})
 
     def _words(self, n_rows: int) -> TfidfVectorizer:
         return TfidfVectorizer(
@@ -362,3 +346,8 @@ class TablePreprocessor(NumbersMixin, OneToOneFeatureMixin, TransformerMixin, Ba
 
 def _is_table(X: Any) -> bool:
     return hasattr(X, "iloc")
+
+
+def _by_rows(X: Any) -> Any:
+    """An array whose rows are contiguous in memory, as estimators work on rows; sparse matrices are."""
+    return X if sparse.issparse(X) else np.ascontiguousarray(X)

@@ -41,7 +41,8 @@ class ColumnRoles:
                 near = get_close_matches(column, columns, 1)
                 meant = f", did you mean {near[0]!r}?" if near else ""
                 raise InputError(f"{source} has no column {column!r} (--{role}){meant}; {columns_of(columns)}.")
-        return replace(self, **dict.fromkeys(absent))
+        nothing: dict[str, Any] = dict.fromkeys(absent)
+        return replace(self, **nothing)
 
     def labels_of(self, source: str, frame: Any) -> dict[str, Array | None]:
         """The tasks, ids and known classes of the rows of a data frame, None for roles that no column has."""
