@@ -37,7 +37,7 @@ def test_lines_tell_the_time_passed_and_the_time_left(capsys, clock):
     ]
 
 
-def test_each_work_begins_anew(clock):
+def test_the_count_begins_again_with_each_piece_of_work(clock):
     console = Console()
     with console.working(10):
         console.finish(10)

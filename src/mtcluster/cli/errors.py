@@ -47,16 +47,20 @@ def input_errors(data: Dataset | None = None, *, new_rows: bool = False) -> Iter
         yield
     except InputError:
         raise
-    except TableError as error:
-        where, row = (data.name, "") if data is not None else ("", "")
-        if data is not None and error.row is not None:
-            path, number = data.place(error.row)
-            where, row = str(path), f" in row {number}"
-        advice = (ADVICE | NEW_ROWS_ADVICE if new_rows else ADVICE).get(error.kind, error.advice)
-        raise InputError(f"{where}: {error.problem}{row}: {advice.format(column=error.column)}.") from error
     except (TypeError, ValueError) as error:
+        if isinstance(error, TableError) and data is not None:
+            raise InputError(_sentence(error, data, ADVICE | NEW_ROWS_ADVICE if new_rows else ADVICE)) from error
         raise InputError(" ".join(str(error).split())) from error
     except RuntimeError as error:
         if "the Dask cluster is gone" not in str(error):
             raise
         raise InputError(str(error)) from error
+
+
+def _sentence(error: TableError, data: Dataset, advice: dict[str, str]) -> str:
+    """The file, the row in it, what is wrong there, and what to do."""
+    where, row = data.name, ""
+    if error.row is not None:
+        path, number = data.place(error.row)
+        where, row = str(path), f" in row {number}"
+    return f"{where}: {error.problem}{row}: {advice.get(error.kind, error.advice).format(column=error.column)}."

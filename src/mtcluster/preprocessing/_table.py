@@ -48,6 +48,8 @@ class TablePreprocessor(NumbersMixin, OneToOneFeatureMixin, TransformerMixin, Ba
 
     Attributes
     ----------
+    is_table_ : bool
+        Whether `fit` was given a data frame.
     numbers_, categories_, texts_ : list of str
         The columns of a table by what they hold; the features of the output are in this order.
     n_missing_ : dict
@@ -150,7 +152,7 @@ class TablePreprocessor(NumbersMixin, OneToOneFeatureMixin, TransformerMixin, Ba
         self._fit_columns(X)
         frame = as_frame(X, self.numbers_, self.categories_, self.texts_)
         if self.numbers_:
-            frame[self.numbers_] = self._fit_numbers(frame[self.numbers_].to_numpy(), tasks)
+            frame[self.numbers_] = self._fit_numbers(np.ascontiguousarray(frame[self.numbers_]), tasks)
         self.encoder_ = self._encoder(len(frame))
         try:
             return _by_rows(self.encoder_.fit_transform(frame))
@@ -179,7 +181,7 @@ class TablePreprocessor(NumbersMixin, OneToOneFeatureMixin, TransformerMixin, Ba
             return self._transform_numbers(X, tasks)
         frame = as_frame(X, self.numbers_, self.categories_, self.texts_)
         if self.numbers_:
-            frame[self.numbers_] = self._transform_numbers(frame[self.numbers_].to_numpy(), tasks)
+            frame[self.numbers_] = self._transform_numbers(np.ascontiguousarray(frame[self.numbers_]), tasks)
         return _by_rows(self.encoder_.transform(frame))
 
     def get_feature_names_out(self, input_features: Any = None) -> Array:
