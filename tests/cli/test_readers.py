@@ -31,13 +31,13 @@ def dataset(counts, names=("a", "b")):
 
 
 def test_a_new_kind_of_file_is_one_class_and_one_line(run, survey, tmp_path, monkeypatch):
-    class JsonReader(TableReader):
+    class ToyReader(TableReader):
         package = "json"
 
         def frame(self, path, roles):
             return pd.read_json(path), ("read as JSON",)
 
-    monkeypatch.setitem(READERS, ".toy", JsonReader())
+    monkeypatch.setitem(READERS, ".toy", ToyReader())
     survey.drop(columns="class").to_json(tmp_path / "survey.toy")
     code, out, err = run("fit", "survey.toy", "--task", "country", "--id", "person", "--clusters", 3, "--restarts", 0,
                          "--out", "run")  # fmt: skip

@@ -67,7 +67,8 @@ def run(arguments: Namespace, console: Console) -> dict[str, Any]:
         settings["seconds"] = {name: round(value, 2) for name, value in seconds.items()}
         report = _report(arguments, rows, described, settings, lines)
         _write(out, rows, model, described, report)
-        folder.write_settings(out / folder.SETTINGS, settings)
+        text = json.dumps(settings, indent=2, ensure_ascii=False, allow_nan=False)
+        (out / folder.SETTINGS).write_text(text + "\n", encoding="utf-8")
         console.finish(WRITING)
     tasks = [str(task) for task in described.tasks_.tolist()]
     sizes = described.cluster_sizes_.round().astype(int).tolist()

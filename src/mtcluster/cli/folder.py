@@ -105,11 +105,6 @@ def center_columns(model: Any, names: list[str], in_units: Callable[..., Array])
     return columns
 
 
-def write_settings(path: Path, settings: dict[str, Any]) -> None:
-    """Write what is needed to repeat a run, as JSON."""
-    path.write_text(json.dumps(settings, indent=2, ensure_ascii=False, allow_nan=False) + "\n", encoding="utf-8")
-
-
 def load_model(folder: Path) -> dict[str, Any]:
     """The contents of model.skops, if this version of mtcluster wrote it; nothing in it is executed."""
     _check_settings(folder)

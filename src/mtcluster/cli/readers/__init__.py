@@ -18,14 +18,14 @@ from .base import ColumnRoles, Dataset, Reader, kind_of, stem
 from .delimited import DelimitedReader
 from .joining import joined
 from .matrices import AnnDataReader, MatrixMarketReader, TaskSetReader
-from .tables import ExcelReader, FeatherReader, ParquetReader, TableReader
+from .tables import ExcelReader, PandasReader, TableReader
 
 __all__ = ["READERS", "ColumnRoles", "Dataset", "Reader", "TableReader", "read_files", "reader_of"]
 
 READERS: dict[str, Reader] = {
     **dict.fromkeys((".csv", ".tsv", ".tab", ".txt"), DelimitedReader()),
-    **dict.fromkeys((".parquet", ".pq"), ParquetReader()),
-    **dict.fromkeys((".feather", ".arrow"), FeatherReader()),
+    **dict.fromkeys((".parquet", ".pq"), PandasReader("read_parquet")),
+    **dict.fromkeys((".feather", ".arrow"), PandasReader("read_feather")),
     **dict.fromkeys((".xlsx", ".xlsm"), ExcelReader()),
     ".npz": TaskSetReader(),
     ".mtx": MatrixMarketReader(),

@@ -44,24 +44,17 @@ class TableReader(Reader):
         return Dataset((path,), frame[used], used, labels["task"], ids, labels["label"], notes=(*notes, *more))
 
 
-class ParquetReader(TableReader):
-    """Reads Parquet files."""
+class PandasReader(TableReader):
+    """Reads a kind of file for which pandas has a function, such as "read_parquet"."""
+
+    def __init__(self, function: str) -> None:
+        self.function = function
 
     def frame(self, path: Path, roles: ColumnRoles) -> tuple[Any, tuple[str, ...]]:
         """Read with pandas."""
         import pandas as pd
 
-        return pd.read_parquet(path), ()
-
-
-class FeatherReader(TableReader):
-    """Reads Feather files."""
-
-    def frame(self, path: Path, roles: ColumnRoles) -> tuple[Any, tuple[str, ...]]:
-        """Read with pandas."""
-        import pandas as pd
-
-        return pd.read_feather(path), ()
+        return getattr(pd, self.function)(path), ()
 
 
 class ExcelReader(TableReader):
