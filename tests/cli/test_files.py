@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+import warnings
 
 import numpy as np
 import pytest
@@ -443,3 +444,18 @@ def test_missing_values_of_a_matrix_are_filled_when_asked(run, tmp_path, blobs):
     code, out, err = run("fit", "cells.h5ad", *options, "--impute", "median")
     assert code == 0, err
     assert f"({len(X[::40])})" in out
+
+
+def test_warnings_of_the_library_are_notes_each_once(fitted, run, monkeypatch):
+    for name in ("predict", "predict_proba", "score_samples"):
+        method = getattr(SPMTC, name)
+
+        def warned(self, X, *, tasks=None, method=method):
+            warnings.warn("tasks that were not in fit: 'uk'", UserWarning, stacklevel=2)
+            return method(self, X, tasks=tasks)
+
+        monkeypatch.setattr(SPMTC, name, warned)
+    code, out, err = run("predict", "run", "survey.csv", "--out", "again.csv", "--json")
+    assert code == 0
+    assert json.loads(out)["notes"] == ["tasks that were not in fit: 'uk'"]
+    assert err.count("note: tasks that were not in fit: 'uk'") == 1

@@ -138,7 +138,7 @@ class TablePreprocessor(NumbersMixin, OneToOneFeatureMixin, TransformerMixin, Ba
         Returns
         -------
         X_new : ndarray or CSR matrix of shape (n_samples, n_features_out)
-            The numbers; sparse if there are columns of texts, or if the matrix was sparse.
+            The numbers; sparse if they include TF-IDF weights, or if the matrix was sparse.
         """
         self._validate_params()
         self.is_table_ = _is_table(X)
