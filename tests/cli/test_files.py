@@ -7,15 +7,15 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
+import warnings
 
 import numpy as np
 import pytest
 
 from mtcluster import SPMTC
 from mtcluster.cli import folder
-from mtcluster.cli import readers as io
-from mtcluster.cli.modelling import METHODS
+from mtcluster.cli.errors import InputError
+from mtcluster.cli.methods import METHODS
 from mtcluster.metrics import clustering_accuracy
 
 pd = pytest.importorskip("pandas")
@@ -125,7 +125,7 @@ def test_predict_labels_a_new_data_set_wherever_it_lies(fitted, run, survey, lab
     new.to_csv(tmp_path / "uk.csv", index=False)
     code, out, err = run("predict", "run", "uk.csv", "--out", "uk_labels.csv", "--json")
     assert code == 0, err
-    assert any("shared centres" in note for note in json.loads(out)["notes"])
+    assert any("uk" in note for note in json.loads(out)["notes"])
     found = table(tmp_path / "uk_labels.csv")
     assert {row["task"] for row in found} == {"uk"}
     fitted_there = [row["cluster"] for row in labels if row["task"] == "fr"]
@@ -234,24 +234,6 @@ def test_counts_of_cells_are_told(run, tmp_path, counts):
     assert [row["id"] for row in table(tmp_path / "run" / "labels.csv")][:2] == ["c0", "c1"]
 
 
-def test_matrices_are_joined_by_the_names_of_their_columns_unless_these_repeat(tmp_path):
-    anndata = pytest.importorskip("anndata")
-    X = np.arange(9.0).reshape(3, 3)
-    for name, genes in {"a": "fgh", "b": "hgf", "c": "ggh", "d": "ggh", "e": "hgg"}.items():
-        cells = anndata.AnnData(
-            X, obs=pd.DataFrame(index=list("123")), var=pd.DataFrame(index=[f"x{g}" for g in genes])
-        )
-        cells.write_h5ad(tmp_path / f"{name}.h5ad")
-
-    def joined(*names):
-        return io.read_files([tmp_path / f"{name}.h5ad" for name in names], io.Reading()).values
-
-    np.testing.assert_array_equal(joined("a", "b"), np.vstack([X, X[:, ::-1]]))
-    np.testing.assert_array_equal(joined("c", "d"), np.vstack([X, X]))
-    with pytest.raises(io.InputError, match="several are named 'xg'"):
-        joined("c", "e")
-
-
 def test_the_number_of_clusters_is_found(run, survey, tmp_path):
     survey.to_csv(tmp_path / "survey.csv", index=False)
     code, out, _ = run("fit", "survey.csv", "--task", "country", "--id", "person", "--label", "class", "--features",
@@ -323,7 +305,7 @@ def test_a_category_that_the_fit_did_not_know_is_told(fitted, run, survey, tmp_p
     survey.assign(sex="x").to_csv(tmp_path / "new.csv", index=False)
     code, out, err = run("predict", "run", "new.csv", "--out", "labels.csv", "--json", "--quiet")
     assert (code, err) == (0, "")
-    assert json.loads(out)["notes"] == ["column 'sex' holds 'x' or others in 120 row(s), not there in the fit."]
+    assert json.loads(out)["notes"] == ["column 'sex' holds categories that were not in the fit: 'x' (120 rows)."]
 
 
 def test_classes_of_some_rows_are_enough_to_score_by(run, survey, tmp_path):
@@ -351,7 +333,7 @@ def test_what_appears_at_the_place_of_the_folder_meanwhile_is_not_replaced(tmp_p
             (tmp_path / "run").mkdir()
             (tmp_path / "run" / "thesis.tex").write_text("ten years of work")
 
-    with pytest.raises(io.InputError, match=r"thesis\.tex"):
+    with pytest.raises(InputError, match=r"thesis\.tex"):
         meanwhile()
     assert (tmp_path / "run" / "thesis.tex").exists()
     assert [path.name for path in tmp_path.iterdir()] == ["run"]
@@ -363,19 +345,6 @@ def test_a_link_to_a_folder_is_followed(run, files, tmp_path):
     assert run("fit", "fr.csv", "de.csv", "--clusters", 3, "--restarts", 0, "--out", "link")[0] == 0
     assert (tmp_path / "link").is_symlink()
     assert (tmp_path / "there" / "report.html").exists()
-
-
-def test_an_interrupt_waits_until_the_folder_is_in_place():
-    done = []
-
-    def work():
-        with folder.uninterrupted():
-            signal.raise_signal(signal.SIGINT)
-            done.append(True)
-
-    with pytest.raises(KeyboardInterrupt):
-        work()
-    assert done == [True]
 
 
 def test_a_cluster_of_workers_gives_the_same_labels(fitted, run, labels, tmp_path):
@@ -445,18 +414,48 @@ def test_a_terminal_gets_a_bar(survey, tmp_path):
     assert "other start" in shown.decode(errors="replace")
 
 
-def test_a_fault_of_ours_is_exit_code_1(run, files, monkeypatch):
+def test_a_bug_is_exit_code_1(run, files, monkeypatch):
     monkeypatch.setattr("mtcluster.cli.modelling.read_files", lambda *_: 1 / 0)
     code, _, err = run("fit", *files["csv"], "--out", "run")
     assert code == 1
-    assert "fault of mtcluster" in err
+    assert "bug in mtcluster" in err
 
 
-def test_names_of_files():
+def test_whole_numbers_with_gaps_are_shown_in_the_report(run, survey, tmp_path):
+    survey["children"] = pd.array([None, 2] * 60, dtype="Int64")
+    survey.drop(columns="class").to_parquet(tmp_path / "survey.parquet")
+    code, _, err = run("fit", "survey.parquet", "--task", "country", "--id", "person", "--clusters", 3, "--restarts", 0,
+                       "--impute", "median", "--out", "run")  # fmt: skip
+    assert code == 0, err
+    assert "(missing)" in (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
 
-    assert [io.stem(Path(name)) for name in ("a.csv", "b/c.csv.gz", "d.v2.parquet", ".csv")] == [
-        "a",
-        "c",
-        "d.v2",
-        ".csv",
-    ]
+
+def test_missing_values_of_a_matrix_are_filled_when_asked(run, tmp_path, blobs):
+    anndata = pytest.importorskip("anndata")
+    X, _, tasks = blobs
+    X = X.copy()
+    X[::40, 0] = np.nan
+    obs = pd.DataFrame({"batch": tasks.astype(str)}, index=[f"c{i}" for i in range(len(X))])
+    anndata.AnnData(X, obs=obs).write_h5ad(tmp_path / "cells.h5ad")
+    options = ["--task", "batch", "--clusters", 4, "--restarts", 0, "--out", "run"]
+    code, _, err = run("fit", "cells.h5ad", *options)
+    assert code == 2
+    assert "NaN" in err
+    code, out, err = run("fit", "cells.h5ad", *options, "--impute", "median")
+    assert code == 0, err
+    assert f"({len(X[::40])})" in out
+
+
+def test_warnings_of_the_library_are_notes_each_once(fitted, run, monkeypatch):
+    for name in ("predict", "predict_proba", "score_samples"):
+        method = getattr(SPMTC, name)
+
+        def warned(self, X, *, tasks=None, method=method):
+            warnings.warn("tasks that were not in fit: 'uk'", UserWarning, stacklevel=2)
+            return method(self, X, tasks=tasks)
+
+        monkeypatch.setattr(SPMTC, name, warned)
+    code, out, err = run("predict", "run", "survey.csv", "--out", "again.csv", "--json")
+    assert code == 0
+    assert json.loads(out)["notes"] == ["tasks that were not in fit: 'uk'"]
+    assert err.count("note: tasks that were not in fit: 'uk'") == 1

@@ -1,4 +1,4 @@
-"""Wrong uses of the command line: exit code 2, one sentence that says what to mend, and nothing left behind."""
+"""Wrong uses of the command line: exit code 2, one sentence that says what to fix, and nothing left behind."""
 
 import json
 import os
@@ -173,7 +173,7 @@ def test_a_pipe_in_the_place_of_a_file(run, fitted, tmp_path):
     os.mkfifo(tmp_path / "pipe")
     code, _, err = run("predict", "run", "survey.csv", "--out", "pipe", "--force", "--quiet")
     assert code == 2
-    assert "no plain file" in err
+    assert "not a regular file" in err
     assert (tmp_path / "pipe").is_fifo()
 
 
@@ -259,12 +259,39 @@ def test_a_model_of_another_version(refused, fitted, edit_settings):
     refused("99.0.0", "predict", "run", "survey.csv", "--out", "new.csv")
 
 
+@pytest.mark.parametrize("command", ["predict", "report"])
+def test_a_folder_of_version_0_1(command, refused, fitted, edit_settings):
+    def change(settings):
+        settings.update(format=1)
+        settings["versions"].update(mtcluster="0.1.0")
+
+    edit_settings(fitted, change)
+    files = ["survey.csv", "--out", "new.csv"] if command == "predict" else []
+    refused(["was written by mtcluster 0.1", "fit again with this version"], command, "run", *files)
+
+
+def test_a_model_whose_roles_of_columns_are_missing(refused, fitted):
+    from mtcluster.interop import dump, load
+
+    contents = load(fitted / "model.skops")
+    dump(contents | {"roles": {"task": "country"}}, fitted / "model.skops")
+    refused(["model.skops", "roles"], "report", "run")
+
+
+def test_a_model_file_of_another_format(refused, fitted):
+    from mtcluster.interop import dump, load
+
+    contents = load(fitted / "model.skops")
+    dump(contents | {"format": 1}, fitted / "model.skops")
+    refused(["model.skops", "fit again"], "report", "run")
+
+
 def test_a_model_of_another_format(refused, fitted, edit_settings):
     edit_settings(fitted, lambda settings: settings.update(format=7))
     refused("fit again", "report", "run")
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", "{}", json.dumps({"format": 1, "versions": 3})])
+@pytest.mark.parametrize("text", ["", "{", "[]", "{}", json.dumps({"format": 2, "versions": 3})])
 def test_damaged_settings(text, refused, fitted):
     (fitted / "settings.json").write_text(text)
     refused("settings.json", "report", "run")
@@ -280,13 +307,33 @@ def test_predict_with_other_columns(refused, fitted, tmp_path):
     refused(["'income'"], "predict", "run", "new.csv", "--out", "labels.csv")
 
 
+def test_predict_with_other_features_of_a_matrix(refused, files, run, tmp_path):
+    assert run("fit", "a.npz", "--clusters", 3, "--restarts", 0, "--out", "run", "--quiet")[0] == 0
+    np.savez(tmp_path / "new.npz", task1_X=np.ones((5, 3)))
+    refused(["new.npz", "same 4"], "predict", "run", "new.npz", "--out", "labels.csv")
+
+
+def test_predict_with_a_matrix_after_a_fit_on_a_table(refused, fitted, files):
+    refused("a.npz", "predict", "run", "a.npz", "--out", "labels.csv")
+
+
+def test_predict_with_missing_values(refused, fitted, survey, tmp_path):
+    survey.loc[3, "age"] = None
+    survey.to_csv(tmp_path / "new.csv", index=False)
+    refused(["age (1)", "fit with --impute median"], "predict", "run", "new.csv", "--out", "labels.csv")
+
+
+def test_a_column_of_texts_that_names_the_rows(refused, table):
+    refused(["'person'", "--id"], "fit", table(), *FIT, "--text", "person")
+
+
 def test_predict_with_text_where_numbers_belong(refused, fitted, survey, tmp_path):
     survey.assign(age="old").to_csv(tmp_path / "new.csv", index=False)
     refused(["'age'", "'old'"], "predict", "run", "new.csv", "--out", "labels.csv")
 
 
 def test_predict_into_a_folder_that_is_not_there(refused, fitted):
-    refused("no folder", "predict", "run", "survey.csv", "--out", "gone/labels.csv")
+    refused("does not exist", "predict", "run", "survey.csv", "--out", "gone/labels.csv")
 
 
 def test_predict_over_a_file_that_is_there(refused, fitted, tmp_path):

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import csv
 import io
-import os
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, TextIO
+
+from .._utils.files import replacing
 
 
 class BenchmarkError(Exception):
@@ -87,13 +88,9 @@ class RunFile:
         return list(complete(rows))
 
     def rewrite(self, rows: Iterable[Row]) -> None:
-        """All rows in a fixed order, in one step: another file is written beside and moved in place."""
-        beside = self.path.with_suffix(".tmp")
-        try:
-            beside.write_text(_lines(sorted(rows), header=True), encoding="utf-8")
-            os.replace(beside, self.path)
-        finally:
-            beside.unlink(missing_ok=True)
+        """Replace the file by one that holds these rows in a fixed order."""
+        with replacing(self.path) as temporary:
+            temporary.write_text(_lines(sorted(rows), header=True), encoding="utf-8")
 
     @contextmanager
     def appending(self) -> Iterator[Any]:

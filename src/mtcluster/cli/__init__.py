@@ -1,1 +1,1 @@
-"""The commands that work on files: one module each, with its options, what it does and what it says."""
+"""The command line: one module per command, with its options, what it does and what it prints."""

@@ -12,89 +12,86 @@ from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
 from .._utils.tables import Table
 from ..core.arrays import Array
-from . import folder, options
+from . import folder, modelling, options
 from .console import Console
-from .modelling import DECIDING, METHODS, READING, fit_model, noted, number_of_clusters, read, scores_of, stability_of
-from .readers import Collection, InputError
+from .errors import InputError
+from .methods import METHODS
+from .modelling import FITTING, READING, Prepared
 
-HELP = "several methods on the same files, side by side"
+HELP = "compare several methods on the same files"
 COMPARED = ("spmtc", "lssmtc", "kmeans", "kmeans-per-task")
 MEANINGS = {
-    "accuracy": "share of rows that agree with the known classes, mean over tasks, clusters matched in each.",
+    "accuracy": "share of rows that agree with the known classes, clusters matched per task, mean over tasks.",
     "nmi": "normalised mutual information with the known classes, mean over tasks.",
-    "joint_accuracy": "the same share with one matching for all tasks: do clusters correspond?",
-    "correspondence": "how alike clusters of the same number lie in different tasks, from 0 to 1.",
-    "follows_task": "how much clusters follow the data set instead of the structure, from 0 to 1.",
-    "stability": "share of rows that get the same cluster again from other starts.",
+    "joint_accuracy": "the same share with one matching of clusters and classes for all tasks.",
+    "correspondence": "how similar clusters with the same number are across tasks, from 0 to 1.",
+    "follows_task": "how far clusters follow the tasks instead of a shared structure, from 0 to 1.",
+    "stability": "share of rows that stay in their cluster when fitted from other starts.",
     "like_first": "agreement with the first method (adjusted Rand index).",
 }
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """What can be asked for."""
+    """Add the options of this command."""
     options.add_reading(parser)
-    options.add_preparation(parser)
-    parser.add_argument(
-        "--methods", type=options.names, default=list(COMPARED), metavar="A,B",
-        help=f"of {', '.join(METHODS)} (default {','.join(COMPARED)})",
-    )  # fmt: skip
+    options.add_preprocessing(parser)
+    known = f"methods out of {', '.join(METHODS)} (default {','.join(COMPARED)})"
+    parser.add_argument("--methods", type=options.names, default=list(COMPARED), metavar="A,B", help=known)
     options.add_clusters(parser)
-    parser.add_argument("--out", type=Path, metavar="FILE", help="CSV file to write the table to, too")
-    options.add_saying(parser)
+    parser.add_argument("--out", type=Path, metavar="FILE", help="CSV file to which the table is written as well")
+    options.add_output(parser)
 
 
 def run(arguments: Namespace, console: Console) -> dict[str, Any]:
-    """Several methods on the same rows, side by side; scored where classes are known."""
+    """Fit each method, and score it if classes are known."""
     unknown = [name for name in arguments.methods if name not in METHODS]
     if unknown or not arguments.methods:
-        raise InputError(f"--methods {','.join(unknown) or '(nothing)'}: known are {', '.join(METHODS)}.")
-    with console.working(READING + DECIDING * (1 + arguments.restarts) * len(arguments.methods)):
-        rows, preparation, X = read(arguments, console)
-        tasks = np.asarray(rows.tasks, dtype=str)
-        if arguments.label is not None and not scores_of(rows, np.zeros(len(rows), dtype=int), tasks):
-            raise InputError(
-                f"--label {arguments.label}: the column holds one value alone, so nothing can be scored by it."
-            )
-        with noted() as notes:
-            n_clusters, chosen = number_of_clusters(arguments, X, tasks, console)
-        lines, first = [], None
+        raise InputError(f"--methods {','.join(unknown) or '(nothing)'}: choose from {', '.join(METHODS)}.")
+    with console.working(READING + FITTING * (1 + arguments.restarts) * len(arguments.methods)):
+        rows = modelling.prepare(arguments, console)
+        if arguments.label is not None and not modelling.scores_of(rows, np.zeros(len(rows.data), dtype=int)):
+            raise InputError(f"--label {arguments.label}: the column holds one value only, so nothing can be scored.")
+        with modelling.noted() as notes:
+            n_clusters, chosen = modelling.number_of_clusters(arguments, rows, console)
+        results, first = [], None
         for method in arguments.methods:
-            line, labels = _compared(method, n_clusters, X, tasks, rows, arguments, console)
+            result, labels = _result(method, n_clusters, rows, arguments, console)
             first = labels if first is None else first
-            lines.append(line | {"like_first": float(adjusted_rand_score(first, labels))})
-    table = Table.from_rows(lines)
+            results.append(result | {"like_first": float(adjusted_rand_score(first, labels))})
+    table = Table.from_rows(results)
     if arguments.out is not None:
         with folder.new_file(arguments.out, force=arguments.force) as out:
             folder.write_csv(out, dict(table))
     return {
         "n_clusters": n_clusters,
-        "n_rows": len(rows),
+        "n_rows": len(rows.data),
         "table": table.rows(),
-        "notes": [*rows.notes, *preparation.lines(), *filter(None, [chosen]), *notes],
+        "notes": [*rows.data.notes, *rows.preprocessor.describe(), *chosen, *notes],
     }
 
 
-def lines(told: dict[str, Any]) -> list[str]:
-    """The result in words."""
-    table = Table.from_rows(told["table"])
+def lines(result: dict[str, Any]) -> list[str]:
+    """The result as printed."""
+    table = Table.from_rows(result["table"])
     key = [f"{name}: {meaning}" for name, meaning in MEANINGS.items() if name in table]
-    return [f"{told['n_rows']} rows, {told['n_clusters']} clusters.", *told["notes"], "", str(table), "", *key]
+    return [f"{result['n_rows']} rows, {result['n_clusters']} clusters.", *result["notes"], "", str(table), "", *key]
 
 
-def _compared(
-    method: str, n_clusters: int, X: Any, tasks: Array, rows: Collection, arguments: Namespace, console: Console
+def _result(
+    method: str, n_clusters: int, rows: Prepared, arguments: Namespace, console: Console
 ) -> tuple[dict[str, Any], Array]:
     began = perf_counter()
-    with noted():
-        model, described = fit_model(arguments, n_clusters, X, tasks, console, method=method)
-        passed = perf_counter() - began
-        stability = stability_of(model, X, tasks, arguments.restarts, arguments.seed, console)
-    line: dict[str, Any] = {"method": method} | scores_of(rows, described.labels_, tasks)
+    with modelling.noted():
+        model, described = modelling.fit_model(arguments, method, n_clusters, rows, console)
+        seconds = perf_counter() - began
+        stability = modelling.stability_of(model, rows, arguments, console)
     R, m = described.task_relatedness_, len(described.tasks_)
-    line |= {
+    result: dict[str, Any] = {
+        "method": method,
+        **modelling.scores_of(rows, described.labels_),
         "correspondence": float((R.sum() - m) / (m * (m - 1))) if m > 1 else 1.0,
-        "follows_task": float(normalized_mutual_info_score(tasks, described.labels_)),
+        "follows_task": float(normalized_mutual_info_score(rows.tasks, described.labels_)),
     }
     if stability is not None:
-        line["stability"] = stability.agreement
-    return line | {"seconds": passed}, described.labels_
+        result["stability"] = stability.agreement
+    return result | {"seconds": seconds}, described.labels_

@@ -1,4 +1,4 @@
-"""What the command line says while it works: a bar on a terminal, lines in a log, nothing when asked to be quiet."""
+"""Messages while a command works: a progress bar on a terminal, lines in a log, nothing with --quiet."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 
 class Console:
-    """Says what is being done, how far it is and how long it may still take."""
+    """Shows on standard error what is being done, and about how long it will still take."""
 
     def __init__(self, *, quiet: bool = False) -> None:
         self.quiet = quiet
@@ -22,7 +22,7 @@ class Console:
 
     @contextmanager
     def working(self, total: float) -> Iterator[None]:
-        """Work of so many units."""
+        """Begin work of `total` units, with a progress bar if there is a terminal and rich is installed."""
         self.began, self.done, self.total = time.perf_counter(), 0.0, total
         if self.quiet or not sys.stderr.isatty() or find_spec("rich") is None:
             yield
@@ -38,37 +38,26 @@ class Console:
             finally:
                 self._bar = None
 
-    def plan(self, more: float) -> None:
-        """There is more to do than was known."""
-        self.total += more
-        if self._bar is not None:
-            self._bar.update(self._task, total=self.total)
-
     def begin(self, text: str) -> None:
-        """Something begins."""
+        """Say what is done next."""
         if self._bar is not None:
             self._bar.update(self._task, description=text)
-        elif not self.quiet:
-            self._line(text)
+            return
+        passed, left = time.perf_counter() - self.began, ""
+        if self.done > 0:
+            seconds = passed / self.done * (self.total - self.done)
+            left = ", less than 1 s left" if seconds < 1 else f", about {seconds:.0f} s left"
+        self.note(f"[{passed:6.1f} s] {text}{left}")
 
     def finish(self, units: float) -> None:
-        """So many units of the work are done."""
+        """Count units of work as done."""
         self.done += units
         if self._bar is not None:
             self._bar.update(self._task, completed=self.done)
 
     def note(self, text: str) -> None:
-        """Something that the user should know."""
-        if self.quiet:
-            return
+        """Print a line."""
         if self._bar is not None:
             self._bar.console.print(text, markup=False, highlight=False)
-        else:
+        elif not self.quiet:
             print(text, file=sys.stderr, flush=True)
-
-    def _line(self, text: str) -> None:
-        passed = time.perf_counter() - self.began
-        left = passed / self.done * (self.total - self.done) if self.done > 0 else None
-        soon = "less than 1" if left is not None and left < 1 else f"about {left:.0f}" if left is not None else ""
-        tail = f", {soon} s left" if soon else ""
-        print(f"[{passed:6.1f} s] {text}{tail}", file=sys.stderr, flush=True)

@@ -1,53 +1,46 @@
-"""The demonstration: the digits tasks by k-means per task, k-means pooled, LSSMTC and SPMTC."""
+"""`mtcluster demo`: handwritten digits as three tasks, clustered by four methods."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from time import perf_counter
 from typing import Any
 
 import numpy as np
-from sklearn.cluster import KMeans
 
-from .. import LSSMTC, SPMTC, PerTask, Pooled
 from .._utils.tables import Table
+from .._utils.text import count
 from ..datasets import load_digits_tasks
 from ..metrics import joint_accuracy, task_scores
+from .methods import METHODS, Method
 
-METHODS: dict[str, Callable[[int, int], Any]] = {
-    "k-means per task": lambda c, seed: PerTask(KMeans(c, n_init=10, random_state=seed)),
-    "k-means pooled": lambda c, seed: Pooled(KMeans(c, n_init=10, random_state=seed)),
-    "LSSMTC": lambda c, seed: LSSMTC(c, random_state=seed),
-    "SPMTC": lambda c, seed: SPMTC(c, random_state=seed),
-}
+SHOWN = ("kmeans-per-task", "kmeans", "lssmtc", "spmtc")
 
 
 def run(seeds: int, slant: float = 0.15) -> str:
-    """What `mtcluster demo` prints."""
+    """Return what `mtcluster demo` prints."""
     digits = load_digits_tasks(slant)
-    table = Table.from_rows({"method": name, **_scores(make, digits, seeds)} for name, make in METHODS.items())
-    best = max(table["ACC"])
+    methods = [METHODS[name] for name in SHOWN]
+    table = Table.from_rows({"method": method.title, **_scores(method, digits, seeds)} for method in methods)
     return "\n".join(
         [
             f"{len(digits.y)} handwritten digits in {digits.n_classes} clusters; tasks: plain, blurred, slanted.",
-            f"Mean of {seeds} seed(s), in per cent. ACC and NMI score each task alone; joint asks whether",
-            "cluster 3 of one task is cluster 3 of the others.",
+            f"Mean of {count(seeds, 'seed')}, in per cent. ACC and NMI score each task by itself; joint uses one",
+            "matching of clusters and digits for all tasks: is cluster 3 the same digit everywhere?",
             "",
             table.text(digits=1),
             "",
-            f"Best ACC: {best:.1f}. Try it: SPMTC(n_clusters={digits.n_classes}).fit(X, tasks=tasks).labels_",
+            f"Best ACC: {max(table['ACC']):.1f}. "
+            f"Try it: SPMTC(n_clusters={digits.n_classes}).fit(X, tasks=tasks).labels_",
         ]
     )
 
 
-def _scores(make: Callable[[int, int], Any], digits: Any, seeds: int) -> dict[str, Any]:
-    rows, began = [], perf_counter()
+def _scores(method: Method, digits: Any, seeds: int) -> dict[str, float]:
+    scores, began = [], perf_counter()
     for seed in range(seeds):
-        labels = make(digits.n_classes, seed).fit(digits.X, tasks=digits.tasks).labels_
-        scores = task_scores(digits.y, labels, digits.tasks)
-        rows.append(
-            [np.mean(scores["accuracy"]), np.mean(scores["nmi"]), joint_accuracy(digits.y, labels, digits.tasks)]
-        )
-    seconds = (perf_counter() - began) / seeds
-    acc, nmi, joint = (float(100 * value) for value in np.mean(rows, axis=0))
-    return {"ACC": acc, "NMI": nmi, "joint": joint, "seconds": seconds}
+        labels = method.make(digits.n_classes, seed).fit(digits.X, tasks=digits.tasks).labels_
+        own = task_scores(digits.y, labels, digits.tasks)
+        joint = joint_accuracy(digits.y, labels, digits.tasks)
+        scores.append([np.mean(own["accuracy"]), np.mean(own["nmi"]), joint])
+    acc, nmi, joint = (100 * np.mean(scores, axis=0)).tolist()
+    return {"ACC": acc, "NMI": nmi, "joint": joint, "seconds": (perf_counter() - began) / seeds}

@@ -13,240 +13,187 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-import numpy as np
-
 from .._utils.tables import Table
-from ..core.arrays import host
+from .._utils.text import count, versions
+from ..core.arrays import Array, host
 from ..inspection._outliers import easiness, outlier_scores
 from ..inspection._report import Report, make_report
-from ..model_selection._stability import Stability
-from ..preprocessing._table import TablePreprocessor
-from . import folder, options
+from . import folder, modelling, options
 from .console import Console
-from .modelling import (
-    DECIDING,
-    METHODS,
-    READING,
-    fit_model,
-    noted,
-    number_of_clusters,
-    read,
-    reading_of,
-    scores_of,
-    stability_of,
-)
-from .readers import Collection, Reading, need
+from .errors import need
+from .methods import METHODS
+from .modelling import FITTING, READING, WRITING, Prepared
+from .readers import Dataset
 
-HELP = "cluster the data sets in some files, and write a folder with a report"
-WRITING = 3  # units of work, for the time left
-CELL = 120  # characters of a cell that a report shows
+HELP = "cluster the data sets in files, and write a folder with labels, a model and a report"
+CELL = 120  # characters of a cell shown in the report
+MAX_COLUMNS = 1000  # whose names are listed in settings.json
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """What can be asked for."""
-    from_files = parser.add_argument_group("what to read")
-    options.add_reading(from_files)
-    how = parser.add_argument_group("what to do")
-    options.add_preparation(how)
-    how.add_argument(
-        "--method", choices=METHODS, default="spmtc", metavar="NAME", help=f"{', '.join(METHODS)} (default spmtc)"
-    )
-    options.add_clusters(how)
-    how.add_argument(
-        "--scheduler", metavar="ADDRESS", help="fit on the workers of this Dask scheduler, tcp://host:port"
-    )
-    out = parser.add_argument_group("what to write")
-    out.add_argument(
-        "--out", required=True, type=Path, metavar="DIR", help=f"folder to make, with {', '.join(folder.FILES)}"
-    )
-    out.add_argument("--title", help="title of the report")
-    options.add_saying(out)
+    """Add the options of this command."""
+    options.add_reading(parser.add_argument_group("what to read"))
+    fitting = parser.add_argument_group("what to do")
+    options.add_preprocessing(fitting)
+    known = f"{', '.join(METHODS)} (default spmtc)"
+    fitting.add_argument("--method", choices=METHODS, default="spmtc", metavar="NAME", help=known)
+    options.add_clusters(fitting)
+    fitting.add_argument("--scheduler", metavar="ADDRESS", help="Dask scheduler to fit on, as in tcp://host:port")
+    writing = parser.add_argument_group("what to write")
+    files = f"folder to write, with {', '.join(folder.FILES)}"
+    writing.add_argument("--out", required=True, type=Path, metavar="DIR", help=files)
+    writing.add_argument("--title", help="title of the report")
+    options.add_output(writing)
 
 
 def run(arguments: Namespace, console: Console) -> dict[str, Any]:
-    """Read, prepare, cluster, and write the folder of the run; returns what is to be told."""
+    """Read, preprocess, cluster, and write the folder of the run; returns what is printed."""
     need("skops", "files", "writing a model")
+    began = perf_counter()
     seconds: dict[str, float] = {}
-    began, restarts = perf_counter(), arguments.restarts
-    with (
-        folder.new_folder(arguments.out, force=arguments.force) as out,
-        console.working(READING + DECIDING * (1 + restarts + (arguments.clusters == "auto")) + WRITING),
-    ):
+    units = READING + FITTING * (1 + arguments.restarts + (arguments.clusters == "auto")) + WRITING
+    with folder.new_folder(arguments.out, force=arguments.force) as out, console.working(units):
         with _timed(seconds, "read"):
-            rows, preparation, X = read(arguments, console)
-            files = [_file(path, n) for path, n in zip(rows.files, rows.counts, strict=True)]
-        tasks = np.asarray(rows.tasks, dtype=str)
-        with _timed(seconds, "fit"), noted() as notes:
-            n_clusters, chosen = number_of_clusters(arguments, X, tasks, console)
-            model, described = fit_model(arguments, n_clusters, X, tasks, console)
+            rows = modelling.prepare(arguments, console)
+        with _timed(seconds, "fit"), modelling.noted() as notes:
+            n_clusters, chosen = modelling.number_of_clusters(arguments, rows, console)
+            model, described = modelling.fit_model(arguments, arguments.method, n_clusters, rows, console)
         with _timed(seconds, "restarts"):
-            stability = stability_of(model, X, tasks, restarts, arguments.seed, console)
+            found = modelling.stability_of(model, rows, arguments, console)
         console.begin("writing")
-        scored = _scored(scores_of(rows, described.labels_, tasks))
-        alone = ["All rows are of one task, so there is nothing to share."] if len(described.tasks_) == 1 else []
-        lines = [*rows.notes, *alone, *preparation.lines(), *filter(None, [chosen]), *scored, *notes]
-        settings = _settings(arguments, files, preparation, model, seconds, stability)
-        title = arguments.title or f"{n_clusters} clusters in {len(set(tasks.tolist()))} data sets"
-        findings = make_report(
-            described,
-            ids=rows.ids,
-            feature_names=preparation.names,
-            title=title,
-            data={"files": settings["files"], "lines": lines},
-            cells=_cells(rows),
-            stability=None if stability is None else asdict(stability),
-            settings=settings,
-        )
-        _write(out, rows, reading_of(arguments), preparation, model, described, settings, findings)
+        lines = [*_lines_on_data(rows), *chosen, *_lines_on_scores(rows, described.labels_), *notes]
+        settings = _settings(arguments, rows, model)
+        settings["stability"] = None if found is None else asdict(found)
+        settings["seconds"] = {name: round(value, 2) for name, value in seconds.items()}
+        report = _report(arguments, rows, described, settings, lines)
+        _write(out, rows, model, described, report)
+        text = json.dumps(settings, indent=2, ensure_ascii=False, allow_nan=False)
+        (out / folder.SETTINGS).write_text(text + "\n", encoding="utf-8")
         console.finish(WRITING)
-    return _told(arguments, described, stability, lines, perf_counter() - began)
-
-
-def lines(told: dict[str, Any]) -> list[str]:
-    """The result in words."""
-    sizes = [{"task": task} | {f"cluster {j}": n for j, n in enumerate(own)} for task, own in told["sizes"].items()]
-    said = [
-        f"{told['n_rows']} rows in {len(sizes)} task{'s' * (len(sizes) != 1)}, {told['n_clusters']} clusters, "
-        f"{told['seconds']:.1f} s.",
-        *told["lines"],
-        "",
-        str(Table.from_rows(sizes)),
-        "",
-    ]
-    if told["left_alone"]:
-        alone = ", ".join(told["left_alone"])
-        said.append(f"Clustered by themselves, for they have too little in common with the others: {alone}.")
-    if told["stability"] is not None:
-        said.append(
-            f"Fitted again from other starts, {100 * told['stability']:.0f} % of the rows stay in their cluster."
-        )
-    return [*said, f"Written to {told['out']}: {', '.join(folder.FILES)}. Open report.html in a browser."]
-
-
-def _scored(scores: dict[str, float]) -> list[str]:
-    """How the clusters agree with known classes, in words."""
-    if not scores:
-        return []
-    accuracy, nmi, joint = (100 * scores[name] for name in ("accuracy", "nmi", "joint_accuracy"))
-    return [
-        f"Known classes were not used. Compared with them, {accuracy:.1f} % of a data set's rows agree on average (NMI "
-        f"{nmi:.1f} %), and {joint:.1f} % with one matching of clusters and classes for all data sets."
-    ]
-
-
-def _settings(
-    arguments: Namespace,
-    files: list[dict[str, Any]],
-    preparation: TablePreprocessor,
-    model: Any,
-    seconds: dict[str, float],
-    stability: Stability | None,
-) -> dict[str, Any]:
-    """Everything that is needed to repeat the run."""
-    asked = {
-        name: str(value) if isinstance(value, Path) else value
-        for name, value in vars(arguments).items()
-        if name not in ("command", "files", "quiet", "json", "force", "run")
-    }
-    return {
-        "format": folder.FORMAT,
-        "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "files": files,
-        "options": asked,
-        "columns": preparation.columns if len(preparation.columns) <= 1000 else f"{len(preparation.columns)} columns",
-        "preparation": preparation.lines(),
-        "estimator": _name(model),
-        "parameters": {name: _plain(value) for name, value in model.get_params().items()},
-        "stability": None if stability is None else asdict(stability),
-        "seconds": {name: round(value, 2) for name, value in seconds.items()},
-        "versions": folder.versions(),
-    }
-
-
-def _file(path: Path, n: int) -> dict[str, Any]:
-    digest = hashlib.sha256()
-    with path.open("rb") as file:
-        while piece := file.read(2**20):
-            digest.update(piece)
-    return {"name": str(path), "rows": n, "bytes": path.stat().st_size, "sha256": digest.hexdigest()}
-
-
-def _write(
-    out: Path,
-    rows: Collection,
-    reading: Reading,
-    preparation: TablePreprocessor,
-    model: Any,
-    described: Any,
-    settings: Any,
-    findings: Report,
-) -> None:
-    from ..interop._persistence import dump
-
-    losses, at = host(described.losses_), host(described.task_indices_)
-    extra = {"easiness": easiness(losses, at), "outlier_score": outlier_scores(losses, at)}
-    tasks = np.asarray(rows.tasks)
-    columns = folder.row_columns(rows.ids, tasks, described.labels_, host(described.memberships_), extra)
-    folder.write_csv(out / folder.LABELS, columns)
-    names = [str(task) for task in described.tasks_.tolist()]
-    centers = folder.center_columns(described, names, preparation.names, preparation.original)
-    folder.write_csv(out / folder.CENTERS, centers)
-    folder.write_settings(out / folder.SETTINGS, settings)
-    kept = {
-        "format": folder.FORMAT,
-        "version": settings["versions"]["mtcluster"],
-        "model": model,
-        "preparation": preparation,
-        "reading": asdict(reading),
-        "findings": json.dumps(findings.summary),
-    }
-    dump(kept, out / folder.MODEL)
-    (out / folder.REPORT).write_text(findings.html, encoding="utf-8")
-
-
-def _told(
-    arguments: Namespace, described: Any, stability: Stability | None, lines: list[str], seconds: float
-) -> dict[str, Any]:
     tasks = [str(task) for task in described.tasks_.tolist()]
     sizes = described.cluster_sizes_.round().astype(int).tolist()
     return {
         "out": str(arguments.out),
-        "n_rows": len(described.labels_),
-        "n_clusters": int(described.cluster_sizes_.shape[1]),
+        "n_rows": len(rows.data),
+        "n_clusters": n_clusters,
         "sizes": dict(zip(tasks, sizes, strict=True)),
         "left_alone": [task for task, weight in zip(tasks, host(described.within_weight_), strict=True) if weight == 1],
-        "stability": None if stability is None else stability.agreement,
+        "stability": None if found is None else found.agreement,
         "lines": lines,
-        "seconds": round(seconds, 2),
+        "seconds": round(perf_counter() - began, 2),
     }
 
 
-def _cells(rows: Collection) -> Callable[[list[int]], list[dict[str, str]]] | None:
-    """The cells of some rows of a table, cut to what can be shown."""
-    if not rows.is_table:
-        return None
+def lines(result: dict[str, Any]) -> list[str]:
+    """The result as printed."""
+    sizes = [{"task": task} | {f"cluster {j}": n for j, n in enumerate(own)} for task, own in result["sizes"].items()]
+    totals = f"{result['n_rows']} rows in {count(len(sizes), 'task')}, {result['n_clusters']} clusters"
+    said = [f"{totals}, {result['seconds']:.1f} s.", *result["lines"], "", str(Table.from_rows(sizes)), ""]
+    if result["left_alone"]:
+        alone = ", ".join(result["left_alone"])
+        said.append(f"Clustered separately, as they have too little in common with the other tasks: {alone}.")
+    if result["stability"] is not None:
+        stay = f"{100 * result['stability']:.0f} % of the rows stay in their cluster"
+        said.append(f"Fitted again from other starts, {stay}.")
+    return [*said, f"Written to {result['out']}: {', '.join(folder.FILES)}. Open report.html in a browser."]
+
+
+def _lines_on_data(rows: Prepared) -> list[str]:
+    one = len(set(rows.tasks.tolist())) == 1
+    alone = ["All rows belong to one task, so there is nothing to share."] if one else []
+    return [*rows.data.notes, *alone, *rows.preprocessor.describe()]
+
+
+def _lines_on_scores(rows: Prepared, labels: Array) -> list[str]:
+    scores = {name: f"{100 * score:.1f} %" for name, score in modelling.scores_of(rows, labels).items()}
+    if not scores:
+        return []
+    return [
+        "Known classes were not used for clustering. On average {accuracy} of the rows of a task agree with them (NMI "
+        "{nmi}), and {joint_accuracy} with one matching of clusters and classes for all tasks.".format(**scores)
+    ]
+
+
+def _settings(arguments: Namespace, rows: Prepared, model: Any) -> dict[str, Any]:
+    """What is needed to repeat the run."""
+    unused = ("command", "files", "quiet", "json", "force")
+    data, inner = rows.data, getattr(model, "clusterer", None)
+    return {
+        "format": folder.FORMAT,
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "files": [_file(path, n) for path, n in zip(data.files, data.counts, strict=True)],
+        "options": {name: _plain(value) for name, value in vars(arguments).items() if name not in unused},
+        "columns": data.names if len(data.names) <= MAX_COLUMNS else count(len(data.names), "column"),
+        "preparation": rows.preprocessor.describe(),
+        "estimator": type(model).__name__ + ("" if inner is None else f"({type(inner).__name__})"),
+        "parameters": {name: _plain(value) for name, value in model.get_params().items()},
+        "versions": versions(folder.PACKAGES),
+    }
+
+
+def _plain(value: Any) -> Any:
+    """A value that JSON can hold."""
+    if isinstance(value, bool | int | float | str | list | None):
+        return value
+    return str(value) if isinstance(value, Path) else repr(value)
+
+
+def _file(path: Path, n: int) -> dict[str, Any]:
+    with path.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    return {"name": str(path), "rows": n, "bytes": path.stat().st_size, "sha256": digest}
+
+
+def _report(arguments: Namespace, rows: Prepared, described: Any, settings: dict[str, Any], lines: list[str]) -> Report:
+    n_clusters, n_tasks = described.cluster_sizes_.shape[1], len(described.tasks_)
+    return make_report(
+        described,
+        ids=rows.data.ids,
+        feature_names=rows.features,
+        title=arguments.title or f"{n_clusters} clusters in {count(n_tasks, 'data set')}",
+        data={"files": settings["files"], "lines": lines},
+        cells=_cells(rows.data) if rows.data.is_table else None,
+        stability=settings["stability"],
+        settings=settings,
+    )
+
+
+def _write(out: Path, rows: Prepared, model: Any, described: Any, report: Report) -> None:
+    """Write all files but the settings."""
+    from ..interop import dump
+
+    losses, codes = host(described.losses_), host(described.task_indices_)
+    scores = {"easiness": easiness(losses, codes), "outlier_score": outlier_scores(losses, codes)}
+    labels, memberships = described.labels_, host(described.memberships_)
+    columns = folder.label_columns(rows.data.ids, rows.tasks, labels, memberships, scores)
+    folder.write_csv(out / folder.LABELS, columns)
+    centers = folder.center_columns(described, rows.features, rows.preprocessor.inverse_transform_centers)
+    folder.write_csv(out / folder.CENTERS, centers)
+    contents = {
+        "format": folder.FORMAT,
+        "model": model,
+        "preprocessor": rows.preprocessor,
+        "columns": rows.data.names,
+        "roles": asdict(rows.roles),
+        "findings": json.dumps(report.summary),
+    }
+    dump(contents, out / folder.MODEL)
+    (out / folder.REPORT).write_text(report.html, encoding="utf-8")
+
+
+def _cells(data: Dataset) -> Callable[[list[int]], list[dict[str, str]]]:
+    """A function that returns the cells of some rows of a table, shortened for the report."""
 
     def cells(numbers: list[int]) -> list[dict[str, str]]:
-        shown = rows.values.iloc[numbers].astype(object)
-        return [{name: _cut(value) for name, value in zip(rows.names, line, strict=True)} for line in shown.to_numpy()]
+        some = data.X.iloc[numbers].astype(object)
+        return some.where(some.notna(), "(missing)").map(_shortened).to_dict("records")
 
     return cells
 
 
-def _cut(value: Any) -> str:
-    if value is None or value != value:  # NaN
-        return "(missing)"
+def _shortened(value: Any) -> str:
     text = f"{value:.6g}" if isinstance(value, float) else str(value)
     return text if len(text) <= CELL else text[: CELL - 1] + "…"
-
-
-def _name(model: Any) -> str:
-    inner = getattr(model, "clusterer", None)
-    return type(model).__name__ if inner is None else f"{type(model).__name__}({type(inner).__name__})"
-
-
-def _plain(value: Any) -> Any:
-    return value if isinstance(value, bool | int | float | str | None) else repr(value)
 
 
 @contextmanager

@@ -1,17 +1,17 @@
-"""What `fit` and `compare` share: files → rows → a fitted model, and what is said of it."""
+"""What `fit` and `compare` share: from files to a fitted model, and its scores."""
 
 from __future__ import annotations
 
 import warnings
 from argparse import Namespace
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.cluster import KMeans, SpectralClustering
 
-from .. import ASI, LSSMTC, SPMTC, PerTask, Pooled
+from .._utils.text import count
 from ..core.arrays import Array, host
 from ..engines import is_dask
 from ..estimators._progress import watched
@@ -19,189 +19,167 @@ from ..inspection._labels import LabelDescription
 from ..metrics import joint_accuracy, task_scores
 from ..model_selection._n_clusters import select_n_clusters
 from ..model_selection._stability import Stability, restart_stability
-from ..preprocessing._table import TablePreprocessor
+from ..preprocessing import TablePreprocessor
 from .console import Console
-from .readers import Collection, InputError, Reading, need, read_files
+from .errors import InputError, input_errors, need
+from .methods import METHODS
+from .readers import ColumnRoles, Dataset, read_files
 
-METHODS: dict[str, Callable[[int, int], Any]] = {
-    "spmtc": lambda c, seed: SPMTC(c, random_state=seed),
-    "lssmtc": lambda c, seed: LSSMTC(c, random_state=seed),
-    "asi": lambda c, seed: ASI(c, random_state=seed),
-    "asi-per-task": lambda c, seed: PerTask(ASI(c, random_state=seed)),
-    "kmeans": lambda c, seed: Pooled(KMeans(c, n_init=10, random_state=seed)),
-    "kmeans-per-task": lambda c, seed: PerTask(KMeans(c, n_init=10, random_state=seed)),
-    "spectral": lambda c, seed: Pooled(_spectral(c, seed)),
-    "spectral-per-task": lambda c, seed: PerTask(_spectral(c, seed)),
-}
-DECIDING, READING = 8, 2  # units of work, for the time left
-MOST_SPECTRAL = 20_000  # rows that spectral clustering takes
-CHUNKS = 4  # of the rows for each thread of a Dask cluster
+FITTING, READING, WRITING = 8, 2, 3  # units of work, from which the time left is estimated
+CHUNKS = 4  # of the rows per thread of a Dask cluster
 
 
-def read(arguments: Namespace, console: Console) -> tuple[Collection, TablePreprocessor, Any]:
-    """The rows of the files, what is done to their columns, and the numbers that come of it."""
-    console.begin(f"reading {len(arguments.files)} file{'s' if len(arguments.files) > 1 else ''}")
-    how = reading_of(arguments)
-    rows = read_files(arguments.files, how)
-    preparation = TablePreprocessor(
-        scale=arguments.scale,
-        impute=arguments.impute,
-        text=how.text,
-        tfidf=arguments.tfidf,
-        stop_words=None if arguments.stop_words == "none" else arguments.stop_words,
-    )
-    X = preparation.fit_transform(rows)
-    console.finish(READING)
-    return rows, preparation, X
+@dataclass(frozen=True)
+class Prepared:
+    """The rows of files, and the numbers that are clustered."""
+
+    data: Dataset
+    roles: ColumnRoles
+    preprocessor: TablePreprocessor
+    X: Any
+    tasks: Array  # (n,) strings
+
+    @property
+    def features(self) -> list[str]:
+        """The names of the columns of X."""
+        return self.preprocessor.get_feature_names_out(self.data.names).tolist()
 
 
-def reading_of(arguments: Namespace) -> Reading:
-    """How the files are to be read."""
+def prepare(arguments: Namespace, console: Console) -> Prepared:
+    """Read the files, and turn their columns into numbers."""
+    console.begin(f"reading {count(len(arguments.files), 'file')}")
     lists = {name: tuple(getattr(arguments, name) or ()) for name in ("features", "text", "drop")}
-    return Reading(arguments.task, arguments.id, arguments.label, **lists)
+    roles = ColumnRoles(arguments.task, arguments.id, arguments.label, **lists)
+    data = read_files(arguments.files, roles)
+    stop_words = None if arguments.stop_words == "none" else arguments.stop_words
+    preprocessor = TablePreprocessor(arguments.scale, arguments.impute, roles.text, arguments.tfidf, stop_words)
+    with input_errors(data):
+        X = preprocessor.fit_transform(data.X, tasks=data.tasks)
+    console.finish(READING)
+    return Prepared(data, roles, preprocessor, X, np.asarray(data.tasks, dtype=str))
 
 
-def number_of_clusters(arguments: Namespace, X: Any, tasks: Array, console: Console) -> tuple[int, str]:
-    """The number that was asked for, or found, and in words how."""
+def number_of_clusters(arguments: Namespace, rows: Prepared, console: Console) -> tuple[int, list[str]]:
+    """The number of clusters, given or chosen, and a sentence on how it was chosen."""
     if arguments.clusters != "auto":
-        return arguments.clusters, ""
+        return arguments.clusters, []
     console.begin("choosing the number of clusters")
-    smallest = int(np.unique(tasks, return_counts=True)[1].min())
+    smallest = int(np.unique(rows.tasks, return_counts=True)[1].min())
     if smallest < 4:
-        raise InputError(f"--clusters auto needs at least 4 rows in each task, and one has {smallest}: say a number.")
-    with mendable():
-        found = select_n_clusters(
-            X, tasks=tasks, n_clusters=range(2, min(10, smallest // 2) + 1), random_state=arguments.seed
-        )
-    console.finish(DECIDING)
+        raise InputError(f"--clusters auto needs at least 4 rows per task, and one has {smallest}: give a number.")
+    candidates = range(2, min(10, smallest // 2) + 1)
+    with input_errors():
+        found = select_n_clusters(rows.X, tasks=rows.tasks, n_clusters=candidates, random_state=arguments.seed)
+    console.finish(FITTING)
     if found.n_clusters is not None:
-        return found.n_clusters, f"Number of clusters, chosen from the data: {found.reason}"
+        return found.n_clusters, [f"Number of clusters, chosen from the data: {found.reason}"]
     best = found.table["n_clusters"][int(np.argmax(found.table["stability"]))]
-    return best, f"Number of clusters: {found.reason} The most stable number, {best}, was taken all the same."
+    return best, [f"Number of clusters: {found.reason} The most stable number, {best}, was used nevertheless."]
 
 
-def fit_model(
-    arguments: Namespace, n_clusters: int, X: Any, tasks: Array, console: Console, method: str | None = None
-) -> tuple[Any, Any]:
-    """The fitted model, and a description of it as of tasks."""
-    method = method or arguments.method
-    model = METHODS[method](n_clusters, arguments.seed)
-    if method.startswith("spectral") and X.shape[0] > MOST_SPECTRAL:
-        raise InputError(
-            f"--method {method} takes at most {MOST_SPECTRAL} rows, and there are {X.shape[0]}: take spmtc."
-        )
-    begun, stages = console.done, [1]
-
-    def listen(step: str, **details: Any) -> None:
-        if step == "decide":
-            console.begin(f"{method}: deciding from the data how much tasks share")
-        if step == "fit":
-            console.finish(DECIDING - 1)
-            stages.append(details["n_stages"])
-        if step == "stage":
-            easy = f"easiest {100 * details['fraction']:.0f} %"
-            stage = {0: "warm-up", 1: "all rows"}.get(details["fraction"], easy)
-            console.finish(1 / stages[-1])
-            console.begin(f"{method}: {stage}, objective {details['objective']:.5g}")
-
-    console.begin(f"{method}: {X.shape[0]} rows, {X.shape[1]} features, {n_clusters} clusters")
-    with mendable(), _placed_on(arguments, X, tasks) as (there, labels), watched(model, listen):
-        model.fit(there, tasks=labels)
+def fit_model(arguments: Namespace, method: str, n_clusters: int, rows: Prepared, console: Console) -> tuple[Any, Any]:
+    """The fitted model, and the same or another object that describes its clusters per task."""
+    chosen, (n, d) = METHODS[method], rows.X.shape
+    if n > chosen.max_rows:
+        raise InputError(f"--method {method} accepts at most {chosen.max_rows} rows, and there are {n}: use spmtc.")
+    model, begun = chosen.make(n_clusters, arguments.seed), console.done
+    console.begin(f"{method}: {n} rows, {d} features, {n_clusters} clusters")
+    listener = _Listener(method, console)
+    with input_errors(), _located(arguments, rows) as X, watched(model, listener):
+        model.fit(X, tasks=rows.tasks)
         for name, value in list(vars(model).items()):
             if is_dask(value):
                 setattr(model, name, host(value))
-    console.finish(begun + DECIDING - console.done)
+    console.finish(begun + FITTING - console.done)
     _forget_affinities(model)
-    if hasattr(model, "map_") and len(model.tasks_) == len(set(tasks.tolist())):
+    if hasattr(model, "map_") and len(model.tasks_) == len(np.unique(rows.tasks)):
         return model, model
-    return model, LabelDescription(method).fit(X, model.labels_, tasks=tasks)
+    return model, LabelDescription(method).fit(rows.X, model.labels_, tasks=rows.tasks)
+
+
+class _Listener:
+    """Shows the steps of a fit on the console."""
+
+    def __init__(self, method: str, console: Console) -> None:
+        self.method, self.console, self.n_stages = method, console, 1
+
+    def __call__(self, step: str, **details: Any) -> None:
+        if step == "decide":
+            self.console.begin(f"{self.method}: deciding from the data how much tasks share")
+        if step == "fit":
+            self.console.finish(FITTING - 1)
+            self.n_stages = details["n_stages"]
+        if step == "stage":
+            fraction = details["fraction"]
+            stage = {0: "warm-up", 1: "all rows"}.get(fraction, f"easiest {100 * fraction:.0f} %")
+            self.console.finish(1 / self.n_stages)
+            self.console.begin(f"{self.method}: {stage}, objective {details['objective']:.5g}")
 
 
 @contextmanager
-def _placed_on(arguments: Namespace, X: Any, tasks: Array) -> Iterator[tuple[Any, Any]]:
-    """The rows here, or on the workers of a Dask cluster."""
+def _located(arguments: Namespace, rows: Prepared) -> Iterator[Any]:
+    """The numbers in this process, or on the workers of a Dask cluster."""
     address = getattr(arguments, "scheduler", None)
     if address is None:
-        yield X, tasks
+        yield rows.X
         return
     need("distributed", "dask", "--scheduler")
     import dask.array as da
     from distributed import Client
 
-    if arguments.method not in ("spmtc", "lssmtc", "asi"):
-        raise InputError(f"--scheduler works with the methods spmtc, lssmtc and asi, not with {arguments.method}.")
+    able = [name for name, method in METHODS.items() if method.on_dask]
+    if arguments.method not in able:
+        raise InputError(f"--scheduler works with the methods {', '.join(able)}, not with {arguments.method}.")
     try:
         client = Client(address, timeout=10)
     except (OSError, TimeoutError, ValueError) as error:
-        raise InputError(f"--scheduler {address}: no Dask scheduler answers there.") from error
+        raise InputError(f"--scheduler {address}: no Dask scheduler answers at this address.") from error
     with client:
         threads = sum(client.nthreads().values())
         if not threads:
             raise InputError(f"--scheduler {address}: the cluster has no workers.")
-        rows = -(-X.shape[0] // (CHUNKS * threads))
-        yield da.from_array(X, chunks=(rows, -1), asarray=False).persist(), tasks
-
-
-def stability_of(model: Any, X: Any, tasks: Array, restarts: int, seed: int, console: Console) -> Stability | None:
-    """How sure one can be, where that was asked for."""
-    if not restarts:
-        return None
-    console.begin(f"fitting again from {restarts} other start{'s' * (restarts > 1)}, to see how sure one can be")
-    with noted(), mendable():
-        found = restart_stability(model, X, tasks=tasks, n_restarts=restarts, random_state=seed + 1)
-    console.finish(DECIDING * restarts)
-    return found
-
-
-def _spectral(c: int, seed: int) -> SpectralClustering:
-    return SpectralClustering(c, affinity="nearest_neighbors", assign_labels="cluster_qr", random_state=seed)
+        size = -(-rows.X.shape[0] // (CHUNKS * threads))
+        yield da.from_array(rows.X, chunks=(size, -1), asarray=False).persist()
 
 
 def _forget_affinities(model: Any) -> None:
-    """A fitted spectral clustering keeps a matrix of all pairs of neighbours, which nobody asks for."""
+    """Drop the affinity matrix of spectral clustering, which is large and not needed after the fit."""
     for inner in getattr(model, "estimators_", [getattr(model, "estimator_", None)]):
         if hasattr(inner, "affinity_matrix_"):
             del inner.affinity_matrix_
 
 
-def scores_of(rows: Collection, labels: Array, tasks: Array) -> dict[str, float]:
-    """How clusters agree with the classes of the rows that have one; nothing, where that says nothing."""
-    if rows.classes is None:
+def stability_of(model: Any, rows: Prepared, arguments: Namespace, console: Console) -> Stability | None:
+    """How far fits from other starts agree with the model; None if no restarts were asked for."""
+    n = arguments.restarts
+    if not n:
+        return None
+    console.begin(f"fitting again from {count(n, 'other start')} to measure stability")
+    with noted(), input_errors():
+        found = restart_stability(model, rows.X, tasks=rows.tasks, n_restarts=n, random_state=arguments.seed + 1)
+    console.finish(FITTING * n)
+    return found
+
+
+def scores_of(rows: Prepared, labels: Array) -> dict[str, float]:
+    """Agreement of clusters with the known classes; empty if fewer than two classes are known."""
+    if rows.data.classes is None:
         return {}
-    known = np.array([value is not None for value in rows.classes])
-    classes = rows.classes[known].astype(str)
+    known = np.array([value is not None for value in rows.data.classes])
+    classes, labels, tasks = rows.data.classes[known].astype(str), labels[known], rows.tasks[known]
     if len(np.unique(classes)) < 2:
         return {}
-    scores = task_scores(classes, labels[known], tasks[known])
-    return {
-        "accuracy": float(np.mean(scores["accuracy"])),
-        "nmi": float(np.mean(scores["nmi"])),
-        "joint_accuracy": joint_accuracy(classes, labels[known], tasks[known]),
-    }
+    scores = task_scores(classes, labels, tasks)
+    means = {name: float(np.mean(scores[name])) for name in ("accuracy", "nmi")}
+    return means | {"joint_accuracy": joint_accuracy(classes, labels, tasks)}
 
 
 @contextmanager
 def noted() -> Iterator[list[str]]:
-    """Warnings of the fit, to be told in a line each."""
+    """Collect the user warnings of the block, each message once."""
     notes: list[str] = []
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         yield notes
-    for one in caught:
-        if issubclass(one.category, UserWarning) and str(one.message) not in notes:
-            notes.append(str(one.message))
-
-
-@contextmanager
-def mendable() -> Iterator[None]:
-    """What the library refuses, the user can mend."""
-    try:
-        yield
-    except InputError:
-        raise
-    except (TypeError, ValueError) as error:
-        raise InputError(" ".join(str(error).split())) from error
-    except RuntimeError as error:
-        if "the Dask cluster is gone" not in str(error):
-            raise
-        raise InputError(str(error)) from error
+    messages = [str(warning.message) for warning in caught if issubclass(warning.category, UserWarning)]
+    notes.extend(dict.fromkeys(messages))

@@ -1,4 +1,4 @@
-"""`mtcluster report`: the page of a run, written anew."""
+"""`mtcluster report`: write the report of a run again."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from typing import Any
 from ..inspection._report import Report
 from . import folder, options
 from .console import Console
-from .readers import InputError
+from .errors import InputError
 
-HELP = "write the report of a fitted model anew"
+HELP = "write the report of a fitted model again"
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """What can be asked for."""
-    parser.add_argument("model", type=Path, metavar="DIR", help="folder that `mtcluster fit` made")
+    """Add the options of this command."""
+    parser.add_argument("model", type=Path, metavar="DIR", help="folder written by `mtcluster fit`")
     parser.add_argument("--out", type=Path, metavar="FILE", help="HTML file to write (default: report.html in DIR)")
-    options.add_saying(parser)
+    options.add_output(parser)
 
 
 def run(arguments: Namespace, console: Console) -> dict[str, Any]:
-    """Write the page of a run anew."""
-    _, kept = folder.load_run(arguments.model)
+    """Write the report."""
+    model = folder.load_model(arguments.model)
     path = arguments.out or arguments.model / folder.REPORT
     try:
-        page = Report(json.loads(kept["findings"])).html
+        page = Report(json.loads(model["findings"])).html
     except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
         raise InputError(f"{arguments.model / folder.MODEL} is damaged: fit again ({type(error).__name__}).") from error
     with folder.new_file(path, force=arguments.force or arguments.out is None) as out:
@@ -35,6 +35,6 @@ def run(arguments: Namespace, console: Console) -> dict[str, Any]:
     return {"out": str(path)}
 
 
-def lines(told: dict[str, Any]) -> list[str]:
-    """The result in words."""
-    return [f"Written to {told['out']}."]
+def lines(result: dict[str, Any]) -> list[str]:
+    """The result as printed."""
+    return [f"Written to {result['out']}."]

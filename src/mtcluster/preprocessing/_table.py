@@ -1,351 +1,355 @@
-"""Columns → numbers: what is done to a table before it is clustered, in fit and in predict alike.
-
-Numbers are standardised, categories become columns of 0 and 1, texts become TF-IDF; missing values are refused or
-filled. Matrices are taken as they are, or as counts of words.
-"""
+"""Tables and matrices → the numbers that are clustered, in the same way for the rows of fit and for new rows."""
 
 from __future__ import annotations
 
-import warnings
-from datetime import date, time, timedelta
-from decimal import Decimal
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy import sparse
-from sklearn.feature_extraction.text import TfidfTransformer, TfidfVectorizer
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.compose import ColumnTransformer
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.preprocessing import OneHotEncoder
+from sklearn.utils import Tags
+from sklearn.utils._param_validation import StrOptions
+from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ..cli.readers import Collection, InputError
+from .._utils.text import count, listed
 from ..core.arrays import Array
+from ._columns import MISSING, TableError, as_categories, as_frame, column_kind, counts_listed, missing_values
+from ._numbers import NumbersMixin
 
-MOST_CATEGORIES = 50  # values of a column that becomes columns of 0 and 1
-MOST_WORDS = 20_000
-STRAY = 0.5  # share of numbers from which on the rest of a column is a slip, not a category
-ENOUGH = 20  # rows of a new task that say where it lies and how wide it is
-FILLED = "(missing)"  # the category of a missing value, where those are filled
+MAX_WORDS = 20_000  # of the vocabulary of a column of texts
 
 
-class TablePreprocessor:
-    """What was done to the columns, to be done again.
+class TablePreprocessor(NumbersMixin, OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+    """Turn a table of numbers, categories and texts into a matrix that can be clustered.
+
+    Columns of numbers are standardised, columns with few different values are one-hot encoded, and columns of texts
+    become TF-IDF weights of their words. Columns that are none of these, such as dates, are refused by name.
+    A matrix is used as it is, unless `scale`, `impute` or `tfidf` say otherwise.
 
     Parameters
     ----------
-    scale : {"auto", "standard", "within", "none"}
-        Whether numbers are standardised, over all tasks or within each; "auto": those of tables are, over all, matrices
-        are not.
-    impute : {None, "median"}
-        What happens to missing values: they are refused, or filled with the median of their column; a missing category
-        becomes one of its own, a missing text an empty one.
-    text : tuple of str
+    scale : {"auto", "standard", "within", "none"}, default="auto"
+        How numbers are scaled to mean 0 and standard deviation 1: "standard", over the rows of all tasks together;
+        "within", over the rows of each task; "none", not at all. "auto" is "standard" for tables and "none" for
+        matrices.
+    impute : {None, "median"}, default=None
+        What to do with missing values. None refuses them. "median" replaces missing numbers by the median of their
+        column, makes missing categories a category of their own and missing texts empty.
+    text : sequence of str, default=()
         Columns that hold texts.
-    tfidf : bool
-        Whether a matrix holds counts of words, to be weighted by TF-IDF.
-    stop_words : {"english", None}
-        Words that are left out of texts.
+    tfidf : bool, default=False
+        Whether the matrix holds counts of words, to be replaced by TF-IDF weights.
+    stop_words : {"english"}, list of str or None, default="english"
+        Words of texts that are ignored, as in :class:`~sklearn.feature_extraction.text.TfidfVectorizer`.
+
+    Attributes
+    ----------
+    is_table_ : bool
+        Whether `fit` was given a data frame.
+    numbers_, categories_, texts_ : list of str
+        The columns of a table by what they hold; the features of the output are in this order.
+    n_missing_ : dict
+        The number of missing values that were replaced, by column.
+    tasks_ : ndarray of shape (n_tasks,)
+        The tasks whose rows were scaled by themselves; empty unless `scale="within"`.
+    n_features_in_ : int
+        The number of columns seen during `fit`.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, for data frames.
+
+    Notes
+    -----
+    With `scale="within"`, rows of a task that was not in `fit` are scaled by their own mean and standard deviation if
+    there are at least 20 of them, and otherwise as rows of all tasks together.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from mtcluster.preprocessing import TablePreprocessor
+    >>> table = pd.DataFrame({"age": [20, 30, 40], "smokes": ["no", "yes", "no"]})
+    >>> preprocessor = TablePreprocessor()
+    >>> preprocessor.fit_transform(table).round(2)
+    array([[-1.22,  1.  ,  0.  ],
+           [ 0.  ,  0.  ,  1.  ],
+           [ 1.22,  1.  ,  0.  ]])
+    >>> preprocessor.get_feature_names_out().tolist()
+    ['age', 'smokes = no', 'smokes = yes']
     """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "scale": [StrOptions({"auto", "standard", "within", "none"})],
+        "impute": [StrOptions({"median"}), None],
+        "text": [list, tuple],
+        "tfidf": ["boolean"],
+        "stop_words": [StrOptions({"english"}), list, None],
+    }
 
     def __init__(
         self,
-        *,
         scale: str = "auto",
         impute: str | None = None,
-        text: tuple[str, ...] = (),
+        text: Sequence[str] = (),
         tfidf: bool = False,
-        stop_words: str | None = "english",
+        stop_words: str | list[str] | None = "english",
     ) -> None:
-        self.scale, self.impute, self.text, self.tfidf, self.stop_words = scale, impute, list(text), tfidf, stop_words
-        self.numeric: list[str] = []
-        self.categories: list[str] = []
-        self.filled: list[tuple[str, int]] = []
-        self.scaler: StandardScaler | None = None
-        self.within: dict[str | None, StandardScaler] = {}
+        self.scale = scale
+        self.impute = impute
+        self.text = text
+        self.tfidf = tfidf
+        self.stop_words = stop_words
 
-    def fit_transform(self, rows: Collection) -> Any:
-        """Look at the columns, and make numbers of them."""
-        self.columns = list(rows.names)
-        self.is_table = rows.is_table
-        if not rows.is_table:
-            return self._fit_matrix(rows)
-        if self.tfidf:
-            raise InputError(
-                "--tfidf is for matrices of counts (.npz, .mtx, .h5ad): name the columns of a table by --text."
-            )
-        self._find_kinds(rows)
-        self.filled = self._look_for_gaps(rows)
-        empty = [name for name, count in self.filled if count == len(rows)]
-        if empty:
-            raise InputError(f"{rows.name}: column {empty[0]!r} has no value at all: leave it out with --drop.")
-        self.medians = [float(np.nanmedian(_numbers(rows.values[name], name, rows))) for name in self.numeric]
-        blocks = []
-        if self.numeric:
-            X = self._numeric(rows)
-            self._fit_scale(X, rows)
-            blocks.append(self._scaled(X, rows))
-        self.encoder = None
-        if self.categories:
-            self.encoder = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
-            blocks.append(self.encoder.fit_transform(self._categories(rows)))
-        self.vectorizers = [self._vectorizer(len(rows)) for _ in self.text]
-        for name, vectorizer in zip(self.text, self.vectorizers, strict=True):
-            blocks.append(_fit_words(vectorizer, self._texts(rows, name), name, rows))
-        self.names = self._names()
-        return _stacked(blocks)
+    def fit(self, X: Any, y: Any = None, *, tasks: Any = None) -> TablePreprocessor:
+        """Learn what the columns hold, and how to turn them into numbers.
 
-    def transform(self, rows: Collection) -> Any:
-        """Make numbers of the same columns of other rows."""
-        if rows.is_table != self.is_table:
-            wanted = "a table" if self.is_table else "a matrix (.npz, .mtx or .h5ad)"
-            raise InputError(f"{rows.name}: the model was fitted on {wanted}, so such a file is needed.")
-        if not self.is_table:
-            if list(rows.names) != self.columns:
-                raise InputError(
-                    f"{rows.name} has {len(rows.names)} features where the model has {len(self.columns)}, or "
-                    "others: the same in the same order are needed."
-                )
-            return self._transform_matrix(rows)
-        self._look_for_gaps(rows)
-        blocks = []
-        if self.numeric:
-            blocks.append(self._scaled(self._numeric(rows), rows))
-        if self.encoder is not None:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # `strange` says it in our words
-                blocks.append(self.encoder.transform(self._categories(rows)))
-        for name, vectorizer in zip(self.text, self.vectorizers, strict=True):
-            blocks.append(vectorizer.transform(self._texts(rows, name)))
-        return _stacked(blocks)
+        Parameters
+        ----------
+        X : DataFrame, array-like or sparse matrix of shape (n_samples, n_columns)
+            The table, or a matrix of numbers.
+        y : None
+            Ignored.
+        tasks : array-like of shape (n_samples,), default=None
+            The task of each row, for `scale="within"`.
 
-    def original(self, centers: Array, task: str | None = None) -> Array:
-        """Centres (c, d) of a task, or those that all tasks share, in the units of the columns."""
-        if self.scaler is None:
-            return centers
-        found, scaler = np.array(centers, dtype=np.float64), self.within.get(task, self.scaler)
-        k = len(scaler.mean_)
-        found[:, :k] = found[:, :k] * scaler.scale_ + scaler.mean_
-        return found
+        Returns
+        -------
+        self : TablePreprocessor
+            The fitted preprocessor.
 
-    def lines(self) -> list[str]:
-        """What was done, in words."""
+        Raises
+        ------
+        TableError
+            If a column cannot be used; the error says which, and what can be done.
+        """
+        self.fit_transform(X, tasks=tasks)
+        return self
+
+    def fit_transform(self, X: Any, y: Any = None, *, tasks: Any = None) -> Any:
+        """Fit to `X`, and return it as numbers.
+
+        Parameters
+        ----------
+        X, y, tasks
+            As in :meth:`fit`.
+
+        Returns
+        -------
+        X_new : ndarray or CSR matrix of shape (n_samples, n_features_out)
+            The numbers; sparse if they include TF-IDF weights, or if the matrix was sparse.
+        """
+        self._validate_params()
+        self.is_table_ = _is_table(X)
+        self.numbers_: list[str] = []
+        self.categories_: list[str] = []
+        self.texts_: list[str] = []
+        self.scaler_, self.tasks_, self.task_scalers_ = None, np.array([]), []
+        X = self._checked(X, reset=True)
+        if not self.is_table_:
+            return self._fit_numbers(X, tasks)
+        self._fit_columns(X)
+        frame = as_frame(X, self.numbers_, self.categories_, self.texts_)
+        if self.numbers_:
+            frame[self.numbers_] = self._fit_numbers(np.ascontiguousarray(frame[self.numbers_]), tasks)
+        self.encoder_ = self._encoder(len(frame))
+        try:
+            return _by_rows(self.encoder_.fit_transform(frame))
+        except ValueError:
+            self._refuse_without_words(frame)
+            raise
+
+    def transform(self, X: Any, *, tasks: Any = None) -> Any:
+        """Turn other rows with the same columns into numbers.
+
+        Parameters
+        ----------
+        X : DataFrame, array-like or sparse matrix of shape (n_samples, n_columns)
+            Rows with the columns seen during `fit`.
+        tasks : array-like of shape (n_samples,), default=None
+            The task of each row, for `scale="within"`.
+
+        Returns
+        -------
+        X_new : ndarray or CSR matrix of shape (n_samples, n_features_out)
+            The numbers. A category that was not in `fit` is 0 in all columns of its categories.
+        """
+        check_is_fitted(self)
+        X = self._checked(X, reset=False)
+        if not self.is_table_:
+            return self._transform_numbers(X, tasks)
+        frame = as_frame(X, self.numbers_, self.categories_, self.texts_)
+        if self.numbers_:
+            frame[self.numbers_] = self._transform_numbers(np.ascontiguousarray(frame[self.numbers_]), tasks)
+        return _by_rows(self.encoder_.transform(frame))
+
+    def get_feature_names_out(self, input_features: Any = None) -> Array:
+        """Names of the features of the output.
+
+        Parameters
+        ----------
+        input_features : array-like of str, default=None
+            Names of the columns of a matrix, which has none of its own.
+
+        Returns
+        -------
+        names : ndarray of str
+            The columns of numbers, "column = value" for each category, and the words of texts.
+        """
+        check_is_fitted(self)
+        if not self.is_table_:
+            return super().get_feature_names_out(input_features)
+        names = list(self.numbers_)
+        for name, values in self._known_categories().items():
+            names += [f"{name} = {value}" for value in values]
+        for j, name in enumerate(self.texts_):
+            taken, alone = set(names), len(self.texts_) == 1
+            words = self.encoder_.named_transformers_[f"text{j}"].get_feature_names_out()
+            names += [word if alone and word not in taken else f"{name}: {word}" for word in words]
+        return np.array(names, dtype=object)
+
+    def describe(self) -> list[str]:
+        """Say in sentences what was done.
+
+        Returns
+        -------
+        sentences : list of str
+            One sentence for each kind of column, and one for missing values.
+        """
+        check_is_fitted(self)
+        scaled = "used as they are"
+        if self.scaler_ is not None:
+            within = " within each task" if self.task_scalers_ else ""
+            scaled = f"each scaled to mean 0 and standard deviation 1{within}"
         said = []
-        if not self.is_table:
-            said.append(f"{len(self.names)} features of a matrix" + (", weighted by TF-IDF." if self.tfidf else "."))
-        elif self.numeric:
-            said.append(f"{_columns(self.numeric, 'column')} of numbers, {self._scaling()}.")
-        if not self.is_table and self.scaler is not None:
-            said.append(f"Features were {self._scaling()}.")
-        if self.is_table and self.categories:
-            said.append(f"{_columns(self.categories, 'column')} of categories, as 0 and 1.")
-        if self.is_table:
-            for name, vectorizer in zip(self.text, self.vectorizers, strict=True):
-                left_out = " (English stop words left out)" if self.stop_words == "english" else ""
-                said.append(f"Texts of {name!r} as TF-IDF of {len(vectorizer.vocabulary_)} words{left_out}.")
-            if self.filled:
-                gaps = ", ".join(f"{name} ({count})" for name, count in self.filled[:8])
-                said.append(
-                    f"Missing values were filled, numbers with the median of their column, categories as {FILLED!r}, "
-                    f"texts as empty ones: {gaps}."
-                )
+        if not self.is_table_:
+            weighted = "weighted by TF-IDF, " * self.tfidf
+            said.append(f"{count(self.n_features_in_, 'feature')} of a matrix, {weighted}{scaled}.")
+        if self.numbers_:
+            said.append(f"{count(len(self.numbers_), 'column')} ({listed(self.numbers_)}) of numbers, {scaled}.")
+        if self.categories_:
+            names = f"{count(len(self.categories_), 'column')} ({listed(self.categories_)})"
+            said.append(f"{names} of categories, one-hot encoded as 0 and 1.")
+        for j, name in enumerate(self.texts_):
+            words = len(self.encoder_.named_transformers_[f"text{j}"].vocabulary_)
+            ignored = " (English stop words ignored)" if self.stop_words == "english" else ""
+            said.append(f"Texts of {name!r} as TF-IDF of {count(words, 'word')}{ignored}.")
+        if self.n_missing_:
+            by = f"median of their column, categories by {MISSING!r}, texts by empty ones"
+            said.append(f"Missing values were replaced, numbers by the {by}: {counts_listed(self.n_missing_)}.")
         return said
 
-    def _scaling(self) -> str:
-        if self.scaler is None:
-            return "used as they are"
-        return "each brought to mean 0 and standard deviation 1" + (" within each task" if self.within else "")
+    def unseen_categories(self, X: Any) -> dict[str, dict[str, int]]:
+        """Find categories that were not in `fit`.
 
-    def _fit_scale(self, X: Array, rows: Collection) -> None:
-        if self.scale == "none":
-            return
-        self.scaler = StandardScaler().fit(X)
-        if self.scale == "within" and rows.tasks is not None:
-            self.within = {task: StandardScaler().fit(X[rows.tasks == task]) for task in np.unique(rows.tasks).tolist()}
+        Parameters
+        ----------
+        X : DataFrame of shape (n_samples, n_columns)
+            Rows with the columns seen during `fit`.
 
-    def _scaled(self, X: Array, rows: Collection) -> Array:
-        """Numbers as they are clustered; those of a new task are scaled by its own rows, if they suffice."""
-        if self.scaler is None:
-            return X
-        if not self.within or rows.tasks is None:
-            return self.scaler.transform(X)
-        found = np.empty(X.shape)
-        for task in np.unique(rows.tasks).tolist():
-            own = X[rows.tasks == task]
-            other = StandardScaler().fit(own) if len(own) >= ENOUGH else self.scaler
-            found[rows.tasks == task] = self.within.get(task, other).transform(own)
+        Returns
+        -------
+        unseen : dict
+            For each column that holds such categories, the number of rows for each of them.
+        """
+        check_is_fitted(self)
+        found = {}
+        for name, known in self._known_categories().items():
+            values, counts = np.unique(as_categories(X[name]), return_counts=True)
+            new = {str(value): int(n) for value, n in zip(values, counts, strict=True) if value not in known}
+            if new:
+                found[name] = new
         return found
 
-    def _fit_matrix(self, rows: Collection) -> Any:
-        self.names = list(rows.names)
-        self.weighting = None
-        X = rows.values
-        bad = np.count_nonzero(~np.isfinite(X.data if sparse.issparse(X) else X))
-        if bad:
-            raise InputError(f"{rows.name} holds {bad} value(s) that are no numbers (NaN or infinity): fill them in.")
-        if self.tfidf:
-            if (X.data if sparse.issparse(X) else X).min(initial=0) < 0:
-                raise InputError("--tfidf is for counts: the matrix holds negative numbers.")
-            self.weighting = TfidfTransformer(sublinear_tf=True).fit(X)
-        if self.scale in ("standard", "within"):
-            if sparse.issparse(X):
-                raise InputError(
-                    f"--scale {self.scale} would fill a sparse matrix: take --scale none, or --tfidf for counts."
-                )
-            self._fit_scale(X if self.weighting is None else self.weighting.transform(X).toarray(), rows)
-        return self._transform_matrix(rows)
+    def __sklearn_tags__(self) -> Tags:
+        """Tell scikit-learn what kinds of data are accepted."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self.scale in ("auto", "none")
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        tags.input_tags.allow_nan = self.impute is not None
+        return tags
 
-    def _transform_matrix(self, rows: Collection) -> Any:
-        X = rows.values if self.weighting is None else self.weighting.transform(rows.values)
-        return X if self.scaler is None else self._scaled(X.toarray() if sparse.issparse(X) else X, rows)
-
-    def _find_kinds(self, rows: Collection) -> None:
-        """Which columns are numbers and which are categories; what is neither is refused."""
-        for name in self.columns:
-            if name in self.text:
-                continue
-            column = rows.values[name]
-            kind = _kind(column)
-            if kind == "date":
-                raise InputError(
-                    f"{rows.name}: column {name!r} holds dates: make numbers of them, or leave it out with --drop."
-                )
-            if kind == "number":
-                self.numeric.append(name)
-                continue
-            _refuse_slips(column, name, rows)
-            different = column.nunique()
-            if different > MOST_CATEGORIES:
-                raise InputError(
-                    f"{rows.name}: column {name!r} holds {different} different texts: say --text {name} to use "
-                    f"their words, --id {name} if they name the rows, or leave it out with --drop."
-                )
-            self.categories.append(name)
-
-    def _look_for_gaps(self, rows: Collection) -> list[tuple[str, int]]:
-        """Refuse missing values with their columns and counts, unless they are filled."""
-        counts = rows.values[self.columns].isna().sum()
-        gaps = [(name, int(counts[name])) for name in self.columns if counts[name]]
-        if gaps and self.impute is None:
-            shown = ", ".join(f"{name} ({count})" for name, count in gaps[:8])
-            more = f" and {len(gaps) - 8} more" if len(gaps) > 8 else ""
-            mend = "Add --impute median to fill them, or leave these columns out with --drop."
-            if hasattr(self, "names"):
-                mend = "Fill them in, or fit with --impute median."
-            raise InputError(f"{rows.name}: values are missing in {len(gaps)} column(s): {shown}{more}. {mend}")
-        return gaps
-
-    def _numeric(self, rows: Collection) -> Array:
-        X = np.empty((len(rows), len(self.numeric)))
-        for j, (name, median) in enumerate(zip(self.numeric, self.medians, strict=True)):
-            values = _numbers(rows.values[name], name, rows)
-            X[:, j] = np.where(np.isnan(values), median, values)
+    def _checked(self, X: Any, *, reset: bool) -> Any:
+        """X as a data frame with names, or as a matrix of finite numbers; missing values only where they are filled."""
+        if _is_table(X) != self.is_table_:
+            seen, came = ("table", "matrix") if self.is_table_ else ("matrix", "table")
+            raise TableError(f"fit was given a {seen}, and this is a {came}", f"give a {seen}", kind="other_input")
+        if self.is_table_:
+            X = X.set_axis([str(name) for name in X.columns], axis=1)
+            if not X.columns.is_unique:
+                raise ValueError(f"X has several columns named {X.columns[X.columns.duplicated()][0]!r}.")
+            validate_data(self, X, reset=reset, skip_check_array=True)
+            missing = {name: int(n) for name, n in X.isna().sum().items() if n}
+            if missing and self.impute is None:
+                raise missing_values(missing)
+        else:
+            X = validate_data(self, X, reset=reset, accept_sparse="csr", ensure_all_finite=False)
+            values = X.data if sparse.issparse(X) else X
+            n_missing, n_wrong = int(np.isnan(values).sum()), int((~np.isfinite(values)).sum())
+            if n_wrong > n_missing * (self.impute is not None):
+                problem = f"the matrix holds {count(n_wrong, 'value')} that are NaN or infinity"
+                raise TableError(problem, "fill them in", kind="not_finite")
+            missing = {"all features": n_missing} if n_missing else {}
+        if reset:
+            self.n_missing_ = missing
         return X
 
-    def _categories(self, rows: Collection) -> Array:
-        """As text; whole numbers are written as such, whatever a gap in their column made of them."""
-        found = np.empty((len(rows), len(self.categories)), dtype=object)
-        for j, name in enumerate(self.categories):
-            column = rows.values[name]
-            whole = column.dtype.kind == "f" and bool((column.dropna() == column.dropna().round()).all())
-            text = (column.astype("Int64") if whole else column).astype(object)
-            found[:, j] = text.where(column.notna(), FILLED).astype(str)
-        return found
+    def _fit_columns(self, X: Any) -> None:
+        """Find out what each column holds."""
+        if self.tfidf:
+            advice = "name its texts in text instead of tfidf=True"
+            raise TableError("this is a table, not a matrix of counts", advice, kind="tfidf")
+        unknown = [name for name in self.text if name not in X.columns]
+        if unknown:
+            raise ValueError(f"text={list(self.text)!r} names columns that X lacks: {listed(unknown)}.")
+        self.texts_ = list(dict.fromkeys(self.text))
+        kinds = {name: column_kind(X[name]) for name in X.columns if name not in self.texts_}
+        self.numbers_ = [name for name, kind in kinds.items() if kind == "number"]
+        self.categories_ = [name for name, kind in kinds.items() if kind == "category"]
+        for name, n in self.n_missing_.items():
+            if n == len(X):
+                raise TableError(f"column {name!r} has no values", "leave it out", kind="empty", column=name)
 
-    def strange(self, rows: Collection) -> list[str]:
-        """Categories that were not there in fit, in words."""
-        said = []
-        if self.is_table and self.encoder is not None:
-            for name, values, known in zip(
-                self.categories, self._categories(rows).T, self.encoder.categories_, strict=True
-            ):
-                new = sorted(set(values.tolist()) - set(known.tolist()))
-                if new:
-                    count = int(np.isin(values, new).sum())
-                    said.append(f"column {name!r} holds {new[0]!r} or others in {count} row(s), not there in the fit.")
-        return said
-
-    def _texts(self, rows: Collection, name: str) -> list[str]:
-        column = rows.values[name]
-        return [str(text) for text in column.astype(object).where(column.notna(), "")]
-
-    def _vectorizer(self, n: int) -> TfidfVectorizer:
+    def _words(self, n_rows: int) -> TfidfVectorizer:
         return TfidfVectorizer(
-            stop_words=self.stop_words, sublinear_tf=True, strip_accents="unicode", min_df=2 if n >= 20 else 1,
-            max_features=MOST_WORDS,
-        )  # fmt: skip
+            stop_words=self.stop_words,
+            sublinear_tf=True,
+            strip_accents="unicode",
+            min_df=2 if n_rows >= 20 else 1,
+            max_features=MAX_WORDS,
+        )
 
-    def _names(self) -> list[str]:
-        """A name for every number of a row."""
-        names = list(self.numeric)
-        if self.encoder is not None:
-            for name, values in zip(self.categories, self.encoder.categories_, strict=True):
-                names += [f"{name} = {value}" for value in values]
-        alone = len(self.text) == 1
-        for name, vectorizer in zip(self.text, self.vectorizers, strict=True):
-            taken = set(names)
-            words = vectorizer.get_feature_names_out()
-            names += [word if alone and word not in taken else f"{name}: {word}" for word in words]
-        return names
+    def _encoder(self, n_rows: int) -> ColumnTransformer:
+        parts = [
+            ("numbers", "passthrough", self.numbers_),
+            ("categories", OneHotEncoder(handle_unknown="ignore", sparse_output=False), self.categories_),
+            *((f"text{j}", self._words(n_rows), name) for j, name in enumerate(self.texts_)),
+        ]
+        return ColumnTransformer(parts, sparse_threshold=1.0)
 
+    def _refuse_without_words(self, frame: Any) -> None:
+        """Find the column of texts that a vectorizer could not be fitted to."""
+        for name in self.texts_:
+            try:
+                self._words(len(frame)).fit(frame[name])
+            except ValueError as error:
+                problem = f"no word of the texts of column {name!r} occurs in two rows"
+                raise TableError(problem, "are they texts?", kind="no_words", column=name) from error
 
-def _kind(column: Any) -> str:
-    dtype = str(column.dtype).lower()
-    if dtype.startswith(("datetime", "timedelta", "period", "date", "time", "duration")):
-        return "date"
-    if dtype.startswith(("int", "uint", "float", "double", "decimal")):
-        return "number"
-    some = column.dropna()
-    first = some.iloc[0] if len(some) and str(column.dtype) == "object" else None
-    if isinstance(first, date | time | timedelta):
-        return "date"
-    return "number" if isinstance(first, Decimal) else "category"
-
-
-def _numbers(column: Any, name: str, rows: Collection) -> Array:
-    try:
-        values = column.to_numpy(dtype=np.float64, na_value=np.nan)
-    except (TypeError, ValueError):
-        _refuse_slips(column, name, rows, least=-1.0)
-        raise InputError(f"{rows.name}: column {name!r} should hold numbers, as it did in fit.") from None
-    if np.isinf(values).any():
-        path, row = rows.place(int(np.flatnonzero(np.isinf(values))[0]))
-        raise InputError(f"{path}: column {name!r} holds infinity in row {row}: mend it, or drop the row.")
-    return values
+    def _known_categories(self) -> dict[str, list[str]]:
+        """The categories seen during fit, by column."""
+        if not self.categories_:
+            return {}
+        found = self.encoder_.named_transformers_["categories"].categories_
+        return {name: values.tolist() for name, values in zip(self.categories_, found, strict=True)}
 
 
-def _refuse_slips(column: Any, name: str, rows: Collection, least: float = STRAY) -> None:
-    """Refuse a column of numbers in which some values are none."""
-    import pandas as pd
-
-    if str(column.dtype) in ("bool", "boolean", "category"):
-        return
-    given = column.notna().to_numpy()
-    parsed = pd.to_numeric(column.astype(object), errors="coerce").notna().to_numpy()
-    commas = column.astype(str).str.fullmatch(r"\s*[+-]?[\d.]*\d,\d+\s*").to_numpy(dtype=bool)
-    odd = np.flatnonzero(given & ~parsed)
-    if not len(odd) or (parsed | commas).sum() <= least * given.sum():
-        return
-    (path, row), shown = rows.place(int(odd[0])), str(column.iloc[odd[0]])[:40]
-    comma = " (write decimals with a point)" if commas.any() else ""
-    raise InputError(
-        f"{path}: column {name!r} should hold numbers, but for {len(odd)} value(s) it does not, the first of them "
-        f"{shown!r} in row {row}: mend them{comma}, or leave the column out with --drop."
-    )
+def _is_table(X: Any) -> bool:
+    return hasattr(X, "iloc")
 
 
-def _fit_words(vectorizer: TfidfVectorizer, texts: list[str], name: str, rows: Collection) -> Any:
-    try:
-        return vectorizer.fit_transform(texts)
-    except ValueError as error:
-        raise InputError(
-            f"{rows.name}: the texts of column {name!r} hold no word that occurs in two rows: are they texts?"
-        ) from error
-
-
-def _stacked(blocks: list[Any]) -> Any:
-    if any(sparse.issparse(block) for block in blocks):
-        return sparse.hstack(blocks, format="csr") if len(blocks) > 1 else sparse.csr_matrix(blocks[0])
-    return np.concatenate(blocks, axis=1) if len(blocks) > 1 else blocks[0]
-
-
-def _columns(names: list[str], word: str) -> str:
-    shown = ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
-    return f"{len(names)} {word}{'s' if len(names) != 1 else ''} ({shown})"
+def _by_rows(X: Any) -> Any:
+    """An array whose rows are contiguous in memory, as estimators work on rows; sparse matrices are."""
+    return X if sparse.issparse(X) else np.ascontiguousarray(X)

@@ -1,4 +1,4 @@
-"""Matrices with named columns: task sets (.npz), Matrix Market, AnnData."""
+"""Matrices with named features: task sets (.npz), Matrix Market and AnnData files."""
 
 from __future__ import annotations
 
@@ -10,91 +10,99 @@ import numpy as np
 from scipy import sparse
 
 from ...datasets import load_task_set
-from .collection import Collection, InputError, Reading, columns_of, names_of, need, without
+from ..errors import InputError, need
+from .base import ROLES, ColumnRoles, Dataset, Reader, columns_of, row_numbers
 
 
-def read_npz(path: Path, how: Reading) -> Collection:
-    """The rows of a task set."""
-    asked = [f"--{name}" for name in ("task", "id", "label") if getattr(how, name) is not None]
-    if asked:
-        raise InputError(
-            f"{path}: a task set says its tasks and classes itself and has no columns; leave {asked[0]} out."
-        )
-    tasks = load_task_set(path)
-    d, n = tasks.X.shape[1], tasks.X.shape[0]
-    names = list(tasks.feature_names) if len(tasks.feature_names) == d else [f"feature {j}" for j in range(d)]
-    classes = None
-    if np.any(tasks.y != -1):
-        known = len(tasks.class_names) > int(tasks.y.max()) and tasks.y.min() >= 0
-        classes = np.array(tasks.class_names)[tasks.y] if known else tasks.y.astype(str)
-    ids = np.arange(1, n + 1).astype(str)
-    part = Collection((path,), tasks.X, names, np.asarray(tasks.tasks, dtype=str).astype(object), ids, classes)
-    return _picked(path, part, how)
+class TaskSetReader(Reader):
+    """Reads task sets, which name the tasks and classes of their rows themselves."""
+
+    has_columns = False
+
+    def read(self, path: Path, roles: ColumnRoles) -> Dataset:
+        """Read the rows of all tasks."""
+        _refuse_columns(path, roles, "a task set names the tasks and classes of its rows itself")
+        tasks = load_task_set(path)
+        n, d = tasks.X.shape
+        names = list(tasks.feature_names) if len(tasks.feature_names) == d else _numbered(d)
+        classes = None
+        if np.any(tasks.y != -1):
+            known = len(tasks.class_names) > int(tasks.y.max()) and tasks.y.min() >= 0
+            classes = np.array(tasks.class_names)[tasks.y] if known else tasks.y.astype(str)
+        labels = np.asarray(tasks.tasks, dtype=str).astype(object)
+        return _selected(Dataset((path,), tasks.X, names, labels, row_numbers(n), classes), roles)
 
 
-def read_mtx(path: Path, how: Reading) -> Collection:
-    """The rows of a Matrix Market file."""
-    if how.task is not None or how.id is not None or how.label is not None:
-        raise InputError(
-            f"{path}: a Matrix Market file has no named columns for --task, --id or --label; give several files, one a "
-            "task."
-        )
-    from scipy.io import mmread
+class MatrixMarketReader(Reader):
+    """Reads Matrix Market files, each of which is one task."""
 
-    X = mmread(path)
-    X = sparse.csr_matrix(X) if sparse.issparse(X) else np.asarray(X)
-    if np.iscomplexobj(X):
-        raise InputError(f"{path} holds complex numbers: real ones are needed.")
-    X = X.astype(np.float64)
-    names = [f"feature {j}" for j in range(X.shape[1])]
-    return _picked(path, Collection((path,), X, names, None, np.arange(1, X.shape[0] + 1).astype(str)), how)
+    has_columns = False
+    one_task = "give several Matrix Market files, one per task"
 
+    def read(self, path: Path, roles: ColumnRoles) -> Dataset:
+        """Read a matrix, dense or sparse."""
+        from scipy.io import mmread
 
-def read_h5ad(path: Path, how: Reading) -> Collection:
-    """The cells of an AnnData file."""
-    need("anndata", "anndata", f"{path}: reading AnnData")
-    import anndata
-
-    cells = anndata.read_h5ad(path)
-    if cells.X is None:
-        raise InputError(f"{path} has no X: the matrix of cells and genes is missing.")
-    for option in ("task", "id", "label"):
-        column = getattr(how, option)
-        if column is not None and column not in cells.obs.columns:
-            if option in how.optional:
-                how = without(how, option)
-                continue
-            raise InputError(
-                f"{path}: obs has no column {column!r} (--{option}); {columns_of(list(cells.obs.columns))}."
-            )
-    X = sparse.csr_matrix(cells.X) if sparse.issparse(cells.X) else np.asarray(cells.X)
-    X = X.astype(np.result_type(X.dtype, np.float32), copy=False)
-    read = {
-        option: None
-        if getattr(how, option) is None
-        else names_of(path, cells.obs, getattr(how, option), None if option == "label" else "every cell needs one")
-        for option in ("task", "id", "label")
-    }
-    ids = np.asarray(cells.obs_names, dtype=object) if read["id"] is None else read["id"]
-    values: Any = X.data if sparse.issparse(X) else X.ravel()
-    counts = values.size and values.max() > 1 and values.min() >= 0 and bool((values == np.round(values)).all())
-    notes = (f"X of {path.name} holds whole numbers: if they are counts, normalise and take logarithms first.",)
-    genes = [str(gene) for gene in cells.var_names]
-    part = Collection((path,), X, genes, read["task"], ids, read["label"], notes=notes if counts else ())
-    return _picked(path, part, how)
+        _refuse_columns(path, roles, "a Matrix Market file is one task, and its columns have no names")
+        X = mmread(path)
+        if np.iscomplexobj(X):
+            raise InputError(f"{path} holds complex numbers: real numbers are needed.")
+        X = (sparse.csr_matrix(X) if sparse.issparse(X) else np.asarray(X)).astype(np.float64)
+        return _selected(Dataset((path,), X, _numbered(X.shape[1]), None, row_numbers(X.shape[0])), roles)
 
 
-def _picked(path: Path, part: Collection, how: Reading) -> Collection:
+class AnnDataReader(Reader):
+    """Reads AnnData files: rows are cells, and columns of obs have the roles of tasks, ids and classes."""
+
+    names_rows = True
+    one_task = "name a column of obs with --task, or give several files, one per task"
+
+    def read(self, path: Path, roles: ColumnRoles) -> Dataset:
+        """Read X, obs_names and var_names."""
+        need("anndata", "anndata", f"{path}: reading AnnData")
+        import anndata
+
+        cells = anndata.read_h5ad(path)
+        if cells.X is None:
+            raise InputError(f"{path} has no X, the matrix of cells and genes.")
+        X = sparse.csr_matrix(cells.X) if sparse.issparse(cells.X) else np.asarray(cells.X)
+        X = X.astype(np.result_type(X.dtype, np.float32), copy=False)
+        source = f"{path}: obs"
+        labels = roles.found_in(source, list(cells.obs.columns)).labels_of(source, cells.obs)
+        ids = np.asarray(cells.obs_names, dtype=object) if labels["id"] is None else labels["id"]
+        note = f"X of {path.name} holds whole numbers: if these are counts, normalise them and take logarithms first."
+        genes = [str(gene) for gene in cells.var_names]
+        data = Dataset((path,), X, genes, labels["task"], ids, labels["label"], notes=(note,) if _counts(X) else ())
+        return _selected(data, roles)
+
+
+def _refuse_columns(path: Path, roles: ColumnRoles, why: str) -> None:
+    given = [role for role in ROLES if getattr(roles, role) is not None]
+    if given:
+        raise InputError(f"{path}: {why}; leave --{given[0]} out.")
+
+
+def _numbered(d: int) -> list[str]:
+    return [f"feature {j}" for j in range(d)]
+
+
+def _counts(X: Any) -> bool:
+    values = X.data if sparse.issparse(X) else X
+    return bool(values.size and values.max() > 1 and values.min() >= 0 and (values % 1 == 0).all())
+
+
+def _selected(data: Dataset, roles: ColumnRoles) -> Dataset:
     """The features that were asked for."""
-    if how.text:
-        raise InputError(f"{path} holds numbers, no column of texts: leave --text out.")
-    if not how.features and not how.drop:
-        return part
-    index = {name: j for j, name in enumerate(part.names)}
-    unknown = [name for name in (*how.features, *how.drop) if name not in index]
+    path = data.files[0]
+    if roles.text:
+        raise InputError(f"{path} holds numbers and no column of texts: leave --text out.")
+    if not roles.features and not roles.drop:
+        return data
+    index = {name: j for j, name in enumerate(data.names)}
+    unknown = [name for name in (*roles.features, *roles.drop) if name not in index]
     if unknown:
-        raise InputError(f"{path} has no feature {unknown[0]!r} (--features, --drop); {columns_of(part.names)}.")
-    names = [name for name in (how.features or part.names) if name not in how.drop]
+        raise InputError(f"{path} has no feature {unknown[0]!r} (--features, --drop); {columns_of(data.names)}.")
+    names = [name for name in (roles.features or data.names) if name not in roles.drop]
     if not names:
         raise InputError(f"{path} has no feature left to cluster by.")
-    return replace(part, values=part.values[:, [index[name] for name in names]], names=names)
+    return replace(data, X=data.X[:, [index[name] for name in names]], names=names)

@@ -1,120 +1,103 @@
-"""Tables: CSV and its kin, Parquet, Feather, Excel."""
+"""Tables: what all kinds share, and Parquet, Feather and Excel files."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
+from ..._utils.text import listed
+from ..errors import InputError, need
+from .base import ColumnRoles, Dataset, Reader, columns_of, row_numbers
 
-from .collection import Collection, InputError, Reading, columns_of, kind_of, meant, names_of, need, without
-from .text_tables import read_text_table
-
-ROW = "(row)"  # the name that a first column without one gets
-
-
-def read_table(path: Path, how: Reading) -> Collection:
-    """The rows of a table."""
-    need("pandas", "files", f"{path}: reading tables")
-    frame = TABLES[kind_of(path)](path, how)
-    frame.columns = [str(column).strip() for column in frame.columns]
-    said = [frame.attrs.pop("note")] if "note" in frame.attrs else []
-    frame, how, notes = _without_index(path, frame, how)
-    repeated = sorted(set(frame.columns[frame.columns.duplicated()]))
-    if repeated:
-        raise InputError(f"{path} has several columns named {repeated[0]!r}: every column needs a name of its own.")
-    return replace(_taken_apart(path, frame, how), notes=(*said, *notes))
+ROW = "(row)"  # the name given to a first column without one
 
 
-def _read_text(path: Path, how: Reading) -> Any:
-    need("pyarrow", "files", f"{path}: reading tables")
-    return read_text_table(path, [name for name in (how.task, how.id, how.label) if name is not None])
+class TableReader(Reader):
+    """Reads a kind of table; a new kind needs `frame` only."""
+
+    package = "pyarrow"  # what pandas needs for it
+
+    @abstractmethod
+    def frame(self, path: Path, roles: ColumnRoles) -> tuple[Any, tuple[str, ...]]:
+        """The table as a pandas data frame, and notes for the user."""
+
+    def read(self, path: Path, roles: ColumnRoles) -> Dataset:
+        """Read a table, and split it into tasks, ids, classes and features."""
+        for package in ("pandas", self.package):
+            need(package, "files", f"{path}: reading this kind of file")
+        frame, notes = self.frame(path, roles)
+        if any(level is not None for level in frame.index.names):
+            frame = frame.reset_index()
+        frame.columns = [str(column).strip() for column in frame.columns]
+        frame, roles, more = _named(path, frame, roles)
+        repeated = sorted(set(frame.columns[frame.columns.duplicated()]))
+        if repeated:
+            raise InputError(f"{path} has several columns named {repeated[0]!r}: column names must be unique.")
+        columns = list(frame.columns)
+        roles = roles.found_in(str(path), columns)
+        used = _features(path, columns, roles)
+        labels = roles.labels_of(str(path), frame)
+        ids = row_numbers(len(frame)) if labels["id"] is None else labels["id"]
+        return Dataset((path,), frame[used], used, labels["task"], ids, labels["label"], notes=(*notes, *more))
 
 
-def _read_excel(path: Path, how: Reading) -> Any:
-    import pandas as pd
+class PandasReader(TableReader):
+    """Reads a kind of file for which pandas has a function, such as "read_parquet"."""
 
-    need("openpyxl", "files", f"{path}: reading Excel files")
-    with pd.ExcelFile(path) as book:
-        frame = book.parse(0)
-        if len(book.sheet_names) > 1:
-            first = book.sheet_names[0]
-            frame.attrs["note"] = f"{path.name} has {len(book.sheet_names)} sheets; the first, {first!r}, was read."
-    return frame
+    def __init__(self, function: str) -> None:
+        self.function = function
 
-
-def _pandas(name: str) -> Callable[[Path, Reading], Any]:
-    def read(path: Path, how: Reading) -> Any:
+    def frame(self, path: Path, roles: ColumnRoles) -> tuple[Any, tuple[str, ...]]:
+        """Read with pandas."""
         import pandas as pd
 
-        need("pyarrow", "files", f"{path}: reading this kind of file")
-        frame = getattr(pd, name)(path)
-        named = [level is not None for level in frame.index.names]
-        return frame.reset_index() if any(named) else frame
-
-    return read
+        return getattr(pd, self.function)(path), ()
 
 
-def _without_index(path: Path, frame: Any, how: Reading) -> tuple[Any, Reading, tuple[str, ...]]:
-    """A first column without a name is the index that pandas writes: it names the rows, unless something else does."""
+class ExcelReader(TableReader):
+    """Reads the first sheet of Excel files."""
+
+    package = "openpyxl"
+
+    def frame(self, path: Path, roles: ColumnRoles) -> tuple[Any, tuple[str, ...]]:
+        """Read with pandas, and note that other sheets were ignored."""
+        import pandas as pd
+
+        with pd.ExcelFile(path) as book:
+            sheets = book.sheet_names
+            note = f"{path.name} has {len(sheets)} sheets; the first, {sheets[0]!r}, was read."
+            return book.parse(0), (note,) if len(sheets) > 1 else ()
+
+
+def _named(path: Path, frame: Any, roles: ColumnRoles) -> tuple[Any, ColumnRoles, tuple[str, ...]]:
+    """Use a first column without a name, as pandas writes its index, for the ids of the rows if there are no others."""
     nameless = [i for i, name in enumerate(frame.columns) if name == "" or name.startswith("Unnamed: ")]
     if not nameless:
-        return frame, how, ()
+        return frame, roles, ()
     if nameless != [0]:
         raise InputError(f"{path}: column {nameless[-1] + 1} has no name: every column needs one.")
-    if how.id is not None:
-        return frame.iloc[:, 1:], how, (f"The first column of {path.name} has no name and was left out.",)
+    note = f"The first column of {path.name} has no name"
+    if roles.id is not None:
+        return frame.iloc[:, 1:], roles, (f"{note} and was left out.",)
     frame.columns = [ROW, *frame.columns[1:]]
-    return (
-        frame,
-        replace(how, id=ROW),
-        (f"The first column of {path.name} has no name: it was taken to name the rows.",),
-    )
+    return frame, replace(roles, id=ROW), (f"{note}; it was used for the ids of the rows.",)
 
 
-def _taken_apart(path: Path, frame: Any, how: Reading) -> Collection:
-    """Task, name and class of each row, and the columns that are used."""
-    columns = list(frame.columns)
-    for option in ("task", "id", "label"):
-        column = getattr(how, option)
-        if column is not None and column not in columns:
-            if option not in how.optional:
-                raise InputError(
-                    f"{path} has no column {column!r} (--{option}){meant(column, columns)}; {columns_of(columns)}."
-                )
-            how = without(how, option)
+def _features(path: Path, columns: Sequence[str], roles: ColumnRoles) -> list[str]:
+    """The columns to cluster by."""
     for option in ("features", "text", "drop"):
-        unknown = [column for column in getattr(how, option) if column not in columns]
+        unknown = [column for column in getattr(roles, option) if column not in columns]
         if unknown:
-            raise InputError(
-                f"{path} has no column {', '.join(map(repr, unknown))} (--{option}); {columns_of(columns)}."
-            )
-    special = [column for column in (how.task, how.id, how.label) if column is not None]
-    wanted = (
-        [*how.features, *(column for column in how.text if column not in how.features)] if how.features else columns
-    )
-    left_out = {*how.drop, *(() if how.features else special)}
-    used = [column for column in wanted if column not in left_out]
-    both = [column for column in used if column in special]
+            raise InputError(f"{path} has no column {listed(map(repr, unknown))} (--{option}); {columns_of(columns)}.")
+    special = {roles.task, roles.id, roles.label}
+    wanted = [*roles.features, *roles.text] if roles.features else [name for name in columns if name not in special]
+    used = [column for column in dict.fromkeys(wanted) if column not in roles.drop]
+    both = [column for column in (*used, *roles.text) if column in special]
     if both:
-        raise InputError(f"column {both[0]!r} cannot be a feature and the --task, --id or --label at once.")
+        raise InputError(f"column {both[0]!r} cannot be both a feature and the --task, --id or --label.")
     if not used:
         raise InputError(f"{path} has no column left to cluster by; {columns_of(columns)}.")
-    tasks = None if how.task is None else names_of(path, frame, how.task, "every row needs a task")
-    ids = (
-        np.arange(1, len(frame) + 1).astype(str)
-        if how.id is None
-        else names_of(path, frame, how.id, "every row needs a name")
-    )
-    classes = None if how.label is None else names_of(path, frame, how.label)
-    return Collection((path,), frame[used], used, tasks, ids, classes)
-
-
-TABLES: dict[str, Callable[[Path, Reading], Any]] = {
-    **dict.fromkeys((".csv", ".tsv", ".tab", ".txt"), _read_text),
-    **dict.fromkeys((".parquet", ".pq"), _pandas("read_parquet")),
-    **dict.fromkeys((".feather", ".arrow"), _pandas("read_feather")),
-    **dict.fromkeys((".xlsx", ".xlsm"), _read_excel),
-}
+    return used

@@ -1,0 +1,41 @@
+"""The methods that the commands offer, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from sklearn.cluster import KMeans, SpectralClustering
+
+from .. import ASI, LSSMTC, SPMTC, PerTask, Pooled
+
+
+@dataclass(frozen=True)
+class Method:
+    """A method, and what it can do."""
+
+    title: str
+    make: Callable[[int, int], Any]  # number of clusters, seed → estimator
+    on_dask: bool = False
+    max_rows: float = float("inf")
+
+
+def _kmeans(c: int, seed: int) -> KMeans:
+    return KMeans(c, n_init=10, random_state=seed)
+
+
+def _spectral(c: int, seed: int) -> SpectralClustering:
+    return SpectralClustering(c, affinity="nearest_neighbors", assign_labels="cluster_qr", random_state=seed)
+
+
+METHODS = {
+    "spmtc": Method("SPMTC", lambda c, seed: SPMTC(c, random_state=seed), on_dask=True),
+    "lssmtc": Method("LSSMTC", lambda c, seed: LSSMTC(c, random_state=seed), on_dask=True),
+    "asi": Method("ASI", lambda c, seed: ASI(c, random_state=seed), on_dask=True),
+    "asi-per-task": Method("ASI per task", lambda c, seed: PerTask(ASI(c, random_state=seed))),
+    "kmeans": Method("k-means pooled", lambda c, seed: Pooled(_kmeans(c, seed))),
+    "kmeans-per-task": Method("k-means per task", lambda c, seed: PerTask(_kmeans(c, seed))),
+    "spectral": Method("spectral pooled", lambda c, seed: Pooled(_spectral(c, seed)), max_rows=20_000),
+    "spectral-per-task": Method("spectral per task", lambda c, seed: PerTask(_spectral(c, seed)), max_rows=20_000),
+}

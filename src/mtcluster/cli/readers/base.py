@@ -1,0 +1,135 @@
+"""What every reader takes and returns: the roles of columns, and the rows of files."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..._utils.text import count, listed
+from ...core.arrays import Array
+from ..errors import InputError
+
+LARGEST_WHOLE = 2**53  # whole numbers below it are exact as floats
+COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
+ROLES = ("task", "id", "label")
+
+
+@dataclass(frozen=True)
+class ColumnRoles:
+    """What the columns of the files are used for."""
+
+    task: str | None = None  # column with the task of each row
+    id: str | None = None  # column with the name of each row
+    label: str | None = None  # column with the known class of each row, for scoring only
+    features: tuple[str, ...] = ()  # columns to use; if empty, all others
+    text: tuple[str, ...] = ()  # columns that hold texts
+    drop: tuple[str, ...] = ()  # columns to leave out
+    optional: tuple[str, ...] = ()  # of "task" and "id", those whose columns may be missing
+
+    def found_in(self, source: str, columns: Sequence[str]) -> ColumnRoles:
+        """The same roles, without optional ones whose column is not there; other missing columns are refused."""
+        absent = [role for role in ROLES if getattr(self, role) is not None and getattr(self, role) not in columns]
+        for role in absent:
+            if role not in self.optional:
+                column = getattr(self, role)
+                near = get_close_matches(column, columns, 1)
+                meant = f", did you mean {near[0]!r}?" if near else ""
+                raise InputError(f"{source} has no column {column!r} (--{role}){meant}; {columns_of(columns)}.")
+        nothing: dict[str, Any] = dict.fromkeys(absent)
+        return replace(self, **nothing)
+
+    def labels_of(self, source: str, frame: Any) -> dict[str, Array | None]:
+        """The tasks, ids and known classes of the rows of a data frame, None for roles that no column has."""
+        return {role: _as_strings(source, frame, getattr(self, role), role) for role in ROLES}
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """The rows of all files in order: a table, or a matrix with named features."""
+
+    files: tuple[Path, ...]
+    X: Any  # pandas data frame, array or CSR matrix
+    names: list[str]  # of its columns
+    tasks: Array | None  # (n,) strings; None if the file does not name them
+    ids: Array  # (n,) strings
+    classes: Array | None = None  # (n,) strings, None where not known
+    counts: tuple[int, ...] = ()  # number of rows of each file
+    notes: tuple[str, ...] = ()  # decisions of the reader that the user should know
+
+    @property
+    def is_table(self) -> bool:
+        """Whether X is a table of columns of several kinds."""
+        return hasattr(self.X, "iloc")
+
+    def __len__(self) -> int:
+        return int(self.X.shape[0])
+
+    @property
+    def name(self) -> str:
+        """The file, or the first and the number of others."""
+        return listed(self.files, shown=1)
+
+    def place(self, row: int) -> tuple[Path, int]:
+        """The file of a row, and the number of the row in it, from 1."""
+        ends = np.cumsum(self.counts)
+        k = int(np.searchsorted(ends, row, side="right"))
+        return self.files[k], int(row - ends[k] + self.counts[k]) + 1
+
+
+class Reader(ABC):
+    """Reads one kind of file."""
+
+    has_columns = True  # whether options can name columns with tasks, ids and classes
+    names_rows = False  # whether the file names its rows itself
+    one_task = "name its column with --task{hint}, or give several files, one per task"  # if it does not say the tasks
+
+    @abstractmethod
+    def read(self, path: Path, roles: ColumnRoles) -> Dataset:
+        """Read the rows of a file."""
+
+
+def stem(path: Path) -> str:
+    """The name of a file without its suffixes."""
+    name = path.name
+    for suffix in (*COMPRESSED, path.with_suffix("").suffix if path.suffix in COMPRESSED else path.suffix):
+        name = name.removesuffix(suffix) or name
+    return name
+
+
+def kind_of(path: Path) -> str:
+    """The suffix that tells the kind of a file, without that of a compression."""
+    suffix = path.suffix.lower()
+    return path.with_suffix("").suffix.lower() if suffix in COMPRESSED else suffix
+
+
+def row_numbers(n: int) -> Array:
+    """The ids of rows that have no names."""
+    return np.arange(1, n + 1).astype(str)
+
+
+def columns_of(columns: Sequence[str]) -> str:
+    """The columns of a file, for a message."""
+    return f"its columns are {listed(map(repr, columns))}" if columns else "it has no columns"
+
+
+def _as_strings(source: str, frame: Any, column: str | None, role: str) -> Array | None:
+    """A column as strings, whole numbers without a decimal point; only classes may be missing."""
+    if column is None:
+        return None
+    values = frame[column]
+    missing = values.isna().to_numpy()
+    if missing.any() and role != "label":
+        where = f"{count(int(missing.sum()), 'row')}, first in row {missing.argmax() + 1}"
+        raise InputError(f"{source}: column {column!r} is empty in {where}: every row needs a value (--{role}).")
+    found = np.full(len(values), None, dtype=object)
+    given = values[~missing]
+    if given.dtype.kind == "f" and bool(((given % 1 == 0) & (given.abs() < LARGEST_WHOLE)).all()):
+        given = given.astype("int64")
+    found[~missing] = given.astype(str).to_numpy(dtype=object)
+    return found

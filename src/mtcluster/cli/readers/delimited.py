@@ -1,0 +1,88 @@
+"""Tables in text files: CSV and TSV, with any usual separator, decimal sign and compression."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from .base import ROLES, ColumnRoles
+from .tables import TableReader
+
+SEPARATORS = ",;\t|"
+MISSING = ["", "NA", "N/A", "n/a", "NaN", "nan", "-NaN", "-nan", "null", "NULL", "<NA>", "None", "#N/A", "#NA"]
+START = 2**20  # bytes from which the separator is guessed
+
+
+class DelimitedReader(TableReader):
+    """Reads CSV and TSV files; columns of tasks, ids and classes keep their text ("007", "NA")."""
+
+    def frame(self, path: Path, roles: ColumnRoles) -> tuple[Any, tuple[str, ...]]:
+        """Read with pyarrow, or with pandas what pyarrow refuses."""
+        kept = [getattr(roles, role) for role in ROLES if getattr(roles, role) is not None]
+        return read_delimited(path, kept), ()
+
+
+def read_delimited(path: Path, kept: Sequence[str]) -> Any:
+    """The table as a data frame; only empty cells of the columns `kept` are missing, and all others are texts."""
+    import pyarrow as pa
+    import pyarrow.csv
+
+    start = _start(path)
+    separator = max(SEPARATORS, key=_outside_quotes(start.split("\n", 1)[0]).count)
+    parse = pa.csv.ParseOptions(delimiter=separator, newlines_in_values='"' in start)
+    types = {name: pa.string() for name in kept}
+    convert = pa.csv.ConvertOptions(column_types=types, null_values=MISSING, strings_can_be_null=False)
+    try:
+        table = pa.csv.read_csv(path, parse_options=parse, convert_options=convert)
+        frame = _read_slowly(path, separator, kept) if pa.binary() in table.schema.types else table.to_pandas()
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowKeyError):  # such as a column of numbers and texts
+        frame = _read_slowly(path, separator, kept)
+    for j, name in enumerate(frame.columns):
+        column = frame.iloc[:, j]
+        if column.dtype.kind in "OUT" or str(column.dtype) in ("str", "string"):
+            column = column.mask(column.isin([""] if name in kept else MISSING))
+            frame.isetitem(j, column if separator == "," or name in kept else _with_points(column))
+    return frame
+
+
+def _read_slowly(path: Path, separator: str, kept: Sequence[str]) -> Any:
+    """Read with pandas, which accepts columns of several types and says where bytes are not UTF-8."""
+    import pandas as pd
+
+    options: dict[str, Any] = {"sep": separator, "encoding": "utf-8-sig"}
+    try:
+        names = pd.read_csv(path, nrows=0, **options).columns
+        missing = {name: [""] if name in kept else MISSING for name in names}
+        return pd.read_csv(
+            path, dtype=dict.fromkeys(kept, str), keep_default_na=False, na_values=missing, low_memory=False, **options
+        )
+    except UnicodeDecodeError as error:
+        problem = f"it is not encoded as UTF-8 (see byte {error.start})"
+        raise ValueError(f"{problem}; save it with the encoding UTF-8.") from error
+    except pd.errors.EmptyDataError as error:
+        raise ValueError("it is empty.") from error
+
+
+def _start(path: Path) -> str:
+    if path.suffix.lower() in (".bz2", ".xz", ".zst"):
+        return "\t" if path.with_suffix("").suffix == ".tsv" else ","
+    with (gzip.open if path.suffix.lower() == ".gz" else open)(path, "rb") as file:
+        start = file.read(START)
+    if start[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        raise ValueError("it is encoded as UTF-16, like Excel's 'Unicode text'; save it with the encoding UTF-8.")
+    if b"\0" in start:
+        raise ValueError("it is not a text file, as it contains zero bytes.")
+    return start.decode("utf-8-sig", errors="replace")
+
+
+def _outside_quotes(line: str) -> str:
+    return "".join(part for i, part in enumerate(line.split('"')) if i % 2 == 0)
+
+
+def _with_points(column: Any) -> Any:
+    """Convert a column to numbers if all its values are numbers with a decimal comma."""
+    given = column.dropna().astype(str)
+    numbers = len(given) and bool(given.str.fullmatch(r"\s*[+-]?\d+(,\d+)?([eE][+-]?\d+)?\s*").all())
+    return column.str.replace(",", ".").astype(float) if numbers else column

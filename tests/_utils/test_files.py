@@ -1,0 +1,146 @@
+"""Files and folders take their place complete, or leave everything as it was."""
+
+import os
+import signal
+import stat
+
+import pytest
+
+from mtcluster._utils import files
+from mtcluster._utils.files import replacing, replacing_folder, uninterrupted
+
+
+def mode(path):
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+@pytest.fixture
+def umask():
+    before = os.umask(0o027)
+    yield 0o027
+    os.umask(before)
+
+
+def fail_while(context):
+    def write_half():
+        with context as temporary:
+            (temporary / "part" if temporary.is_dir() else temporary).write_text("half")
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        write_half()
+
+
+def test_a_file_is_replaced_at_the_end_of_the_block(tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_text("old")
+    with replacing(path) as temporary:
+        temporary.write_text("new")
+        assert path.read_text() == "old"
+    assert path.read_text() == "new"
+    assert os.listdir(tmp_path) == ["a.txt"]
+
+
+def test_a_failure_leaves_the_old_file_and_nothing_else(tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_text("old")
+    fail_while(replacing(path))
+    assert path.read_text() == "old"
+    assert os.listdir(tmp_path) == ["a.txt"]
+
+
+def test_permissions_follow_the_umask_or_the_file_that_was_there(tmp_path, umask):
+    path = tmp_path / "a.txt"
+    with replacing(path):
+        pass
+    assert mode(path) == 0o666 & ~umask
+    path.chmod(0o604)
+    with replacing(path):
+        pass
+    assert mode(path) == 0o604
+    with replacing_folder(tmp_path / "run"):
+        pass
+    assert mode(tmp_path / "run") == 0o777 & ~umask
+
+
+def test_links_are_followed(tmp_path):
+    (tmp_path / "there").mkdir()
+    (tmp_path / "link").symlink_to("there/a.txt")
+    with replacing(tmp_path / "link") as temporary:
+        temporary.write_text("new")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "there" / "a.txt").read_text() == "new"
+
+
+def test_a_file_needs_its_folder(tmp_path):
+    with pytest.raises(FileNotFoundError, match="gone does not exist"), replacing(tmp_path / "gone" / "a.txt"):
+        pass
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can become another user")
+@pytest.mark.parametrize("make", [replacing, replacing_folder])
+def test_no_permission_is_reported_for_the_name_that_was_given(make, tmp_path):
+    for folder in (tmp_path, *tmp_path.parents[:3]):
+        folder.chmod(0o755)
+    os.seteuid(65534)
+    try:
+        with pytest.raises(PermissionError) as caught, make(tmp_path / "mine"):
+            pass
+    finally:
+        os.seteuid(0)
+    assert caught.value.filename == str(tmp_path / "mine")
+
+
+def test_a_folder_is_replaced_whole(tmp_path):
+    path = tmp_path / "run"
+    path.mkdir()
+    (path / "old").write_text("old")
+    with replacing_folder(path) as temporary:
+        (temporary / "new").write_text("new")
+        assert os.listdir(path) == ["old"]
+    assert os.listdir(path) == ["new"]
+    assert os.listdir(tmp_path) == ["run"]
+
+
+def test_a_failure_leaves_the_old_folder_and_no_new_parents(tmp_path):
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "old").write_text("old")
+    fail_while(replacing_folder(tmp_path / "run"))
+    fail_while(replacing_folder(tmp_path / "a" / "b" / "run"))
+    assert os.listdir(tmp_path) == ["run"]
+    assert os.listdir(tmp_path / "run") == ["old"]
+
+
+def test_an_old_folder_comes_back_if_the_new_one_cannot_be_moved(tmp_path):
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "old").write_text("old")
+    with pytest.raises(FileNotFoundError), replacing_folder(tmp_path / "run") as temporary:
+        temporary.rmdir()
+    assert os.listdir(tmp_path) == ["run"]
+    assert os.listdir(tmp_path / "run") == ["old"]
+
+
+def test_a_mount_point_is_filled_and_the_last_file_comes_last(tmp_path, monkeypatch):
+    monkeypatch.setattr(files.os.path, "ismount", lambda path: path == tmp_path)
+    moved = []
+    replace = files.Path.replace
+    monkeypatch.setattr(files.Path, "replace", lambda self, to: moved.append(to.name) or replace(self, to))
+    with replacing_folder(tmp_path, last="a") as temporary:
+        for name in "abc":
+            (temporary / name).write_text(name)
+    assert sorted(os.listdir(tmp_path)) == ["a", "b", "c"]
+    assert sorted(moved) == ["a", "b", "c"]
+    assert moved[-1] == "a"
+
+
+def test_an_interrupt_waits_until_the_end_of_the_block():
+    done = []
+
+    def work():
+        with uninterrupted():
+            signal.raise_signal(signal.SIGINT)
+            done.append(True)
+
+    with pytest.raises(KeyboardInterrupt):
+        work()
+    assert done == [True]
