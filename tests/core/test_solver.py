@@ -60,9 +60,7 @@ def test_the_objective_never_rises_with_frozen_rows_either(coupling, membership,
         rng = np.random.default_rng(seed)
         vs = [np.where(rng.random(len(X)) < 0.3, 0, rng.random(len(X))) for X in Xs]
         begun = first_state(rows, settings, Ps, prepared)
-        result = alternate(
-            rows, settings, with_weights(rows, begun, vs), max_iter=40, tol=-np.inf, prepared=prepared
-        )
+        result = alternate(rows, settings, with_weights(rows, begun, vs), max_iter=40, tol=-np.inf, prepared=prepared)
         assert len(result.trace) == 40
         assert np.all(np.diff(result.trace) <= 1e-10 * result.trace[0])
         for before, after, v in zip(begun.Ps, result.state.Ps, vs, strict=True):

@@ -124,7 +124,9 @@ def test_multiplicative_steps_lead_to_the_exact_memberships():
     form, P = random_form(rng), rng.random((40, 4)) + 0.1
     for _ in range(5000):
         P = NonNegative().step(P, form)
-    assert_allclose(NonNegative().losses(P, form), NonNegative().losses(NonNegative().exact(form), form), rtol=1e-3, atol=1e-3)
+    assert_allclose(
+        NonNegative().losses(P, form), NonNegative().losses(NonNegative().exact(form), form), rtol=1e-3, atol=1e-3
+    )
 
 
 def test_a_multiplicative_step_from_nothing_stays_finite():

@@ -33,7 +33,7 @@ def test_results_do_not_depend_on_the_number_of_threads(many, as_matrix, members
     found = []
     monkeypatch.setattr(core_rows, "WORTH_THREADS", 0)
     for n_threads in (1, 2, 3, 16):
-        monkeypatch.setattr(local, "_openmp_effective_n_threads", lambda n=n_threads: n)
+        monkeypatch.setattr(local, "openmp_threads", lambda n=n_threads: n)
         found.append(fitted(X, tasks, membership=membership, max_iter=5))
     for other in found[1:]:
         assert_array_equal(other.labels_, found[0].labels_)

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from .._utils.text import count
-from ..core.arrays import Array, host
-from ..engines import is_dask
+from ..core.arrays import Array
+from ..engines import bring_here
 from ..estimators._progress import watched
 from ..inspection._labels import LabelDescription
 from ..metrics import joint_accuracy, task_scores
@@ -88,8 +88,7 @@ def fit_model(arguments: Namespace, method: str, n_clusters: int, rows: Prepared
     with input_errors(), _located(arguments, rows) as X, watched(model, listener):
         model.fit(X, tasks=rows.tasks)
         for name, value in list(vars(model).items()):
-            if is_dask(value):
-                setattr(model, name, host(value))
+            setattr(model, name, bring_here(value))
     console.finish(begun + FITTING - console.done)
     _forget_affinities(model)
     if hasattr(model, "map_") and len(model.tasks_) == len(np.unique(rows.tasks)):

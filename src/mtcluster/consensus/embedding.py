@@ -54,7 +54,7 @@ class Embedding:
                 G = G.maximum(G.T)
                 G = sparse.diags(1 / np.asarray(G.sum(axis=1)).ravel()) @ G
                 for _ in range(steps):
-                    Y = 0.5 * Y + 0.5 * (G @ Y)  # noqa: PLW2901
+                    Y = 0.5 * Y + 0.5 * (G @ Y)
             found.append(Y)
         return found
 

@@ -16,8 +16,8 @@ from typing import Any
 
 from sklearn.base import BaseEstimator
 
+from .._utils.files import replacing
 from ..engines import bring_here
-from ..inspection._files import replacing
 
 # Types of labels of tasks, and of scikit-learn's imputers; skops itself trusts NumPy, SciPy and scikit-learn otherwise.
 FOREIGN = ("datetime.date", "datetime.datetime", "datetime.timedelta", "datetime.timezone", "numpy.dtype")

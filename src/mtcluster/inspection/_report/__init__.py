@@ -8,7 +8,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from .._files import replacing
+from ..._utils.files import replacing
 from .examples import Cells
 from .page import render
 from .summary import summarize
