@@ -227,7 +227,7 @@ class _Ballot:
         return vote(members, self.n_clusters)
 
     def compare(self, shares: list[Array], owns: list[Array]) -> tuple[list[Array], Array, Array, Array]:
-        """Labels by majority, agreement of each task's own clusters with them, its relatedness, and who is left alone."""
+        """Labels by majority, agreement of each task with them, its relatedness, and which tasks are left alone."""
         labels, m, c = [share.argmax(axis=1) for share in shares], len(shares), self.n_clusters
         agreement, kinship, alone = np.ones(m), np.ones(m), np.zeros(m, dtype=bool)
         if m > 1 and c > 1:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import lru_cache
 from typing import Any
 
@@ -117,9 +117,9 @@ class Summary:
         return np.where(self.entries == self.rows[:, None], self.means, 0)
 
     def __add__(self, other: Summary) -> Summary:
-        pairs = [(getattr(self, name), getattr(other, name)) for name in self.__dataclass_fields__]
-        *sums, shortest, longest = pairs
-        return Summary(*(a + b for a, b in sums), min(shortest), max(longest))
+        pairs = {field.name: (getattr(self, field.name), getattr(other, field.name)) for field in fields(self)}
+        extremes = {"shortest": min(pairs.pop("shortest")), "longest": max(pairs.pop("longest"))}
+        return Summary(**{name: a + b for name, (a, b) in pairs.items()}, **extremes)
 
 
 def summarize(Xs: Sequence[Matrix], us: Sequence[Array], xp: Any = np) -> Summary:

@@ -11,11 +11,10 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn import get_config
 from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
 
-from .._sklearn_compat import get_namespace
+from .._sklearn_compat import get_config, get_namespace
 from .._utils.tasks import Positions, as_parts, encode_tasks, label_array, task_rows
 from ..core.arrays import Array, Picked, host, is_sparse, not_finite, pieces, rows_at
 from ..engines import Engine, LocalData, LocalEngine, engine_of

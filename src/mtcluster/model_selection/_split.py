@@ -58,8 +58,8 @@ class TaskKFold(_TaskSplitter):
     What a search may compare depends on the score. `model.score`, minus the mean loss of the rows held out, is
     comparable between models of the same loss: for `n_components`, `weighting`, `initial_fraction`, `init`. It rises
     with `n_clusters` in any case, and means another thing under another `within_weight`, `task_offset` or `coupling`.
-    `joint_accuracy_scorer` compares all of these, where classes are known; `mtcluster.model_selection.select_n_clusters`
-    chooses the number of clusters where they are not.
+    `joint_accuracy_scorer` compares all of these, where classes are known; `select_n_clusters` chooses the number of
+    clusters where they are not.
 
     Examples
     --------
