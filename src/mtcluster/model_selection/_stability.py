@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from .._sklearn_compat import safe_indexing
 from .._utils.tasks import as_parts, encode_tasks
+from ..consensus import shared_embeddings
 from ..core.arrays import Array, host
 from ..core.matching import renumber
 from ..core.sampling import Sampling, draw_by_task
@@ -112,9 +113,10 @@ def restart_stability(
     rows = _sample(codes, len(names), Sampling(max_rows, least), rng)
     some, own, at = safe_indexing(X, rows), labels[rows], codes[rows]
     seeds = rng.randint(np.iinfo(np.int32).max, size=n_restarts)
-    again = Parallel(n_jobs=n_jobs, require="sharedmem")(
-        delayed(_fit_again)(model, some, None if tasks is None else names[at], seed) for seed in seeds
-    )
+    with shared_embeddings():
+        again = Parallel(n_jobs=n_jobs, require="sharedmem")(
+            delayed(_fit_again)(model, some, None if tasks is None else names[at], seed) for seed in seeds
+        )
     first = min(int(found.min()) for found in (own, *again))  # −1 where there is noise
     own, again = own - first, [found - first for found in again]
     c = max(int(found.max()) for found in (labels - first, *again)) + 1
