@@ -382,8 +382,8 @@ class MultiTaskClusterer(
         model, centers, notes = place_tasks(
             engine, *self._fitted(), host(self.tasks_).tolist(), sizes[sharing] if sharing.any() else sizes
         )
-        for note in notes:
-            warn_user(f"tasks: {note}")
+        if notes:
+            warn_user(" ".join(notes))
         with engine:
             job = partial(read_out, model=model, centers=centers)
             Ps, Ls, _ = engine.apply(job, outputs=2, lazy=True)
