@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[Any]  # or an array of another library, where it holds something of every row
+Array = NDArray[Any]  # or an array of another library, where it holds a value per row
 Matrix = Any  # rows: a dense array, a CSR matrix, or `Picked` rows of one of them; what has `shape` and `[a:b]`
 Each = Callable[[Callable[[Any], Any], Sequence[Any]], Iterable[Any]]  # `map`, or one that uses threads
 
-PIECE = 2**18  # numbers of X and of what belongs to its rows that are worked on at a time: they stay in the cache
-LARGEST_PIECE = 2**21  # many threads need larger ones: between its calls of NumPy a piece keeps all others waiting
+PIECE = 2**18  # numbers of X, and of values per row, that are worked on at a time: they stay in the cache
+LARGEST_PIECE = 2**21  # many threads need larger pieces: between NumPy calls a piece keeps all others waiting
 MOST_ROWS, LEAST_ROWS = 2**13, 2**6  # of a piece: in longer sums single precision would drift
 DEVICE_ROWS = 2**10  # rows that an accelerator adds up in one sum of a batch: what an H200 is fastest with
 DEVICE_PIECE = 2**28  # an accelerator has no such cache, and starting a piece costs it more
@@ -117,9 +117,9 @@ class Summary:
         return np.where(self.entries == self.rows[:, None], self.means, 0)
 
     def __add__(self, other: Summary) -> Summary:
-        pairs = [(getattr(self, name), getattr(other, name)) for name in self.__dataclass_fields__]
-        *sums, shortest, longest = pairs
-        return Summary(*(a + b for a, b in sums), min(shortest), max(longest))
+        pairs = {field.name: (getattr(self, field.name), getattr(other, field.name)) for field in fields(self)}
+        extremes = {"shortest": min(pairs.pop("shortest")), "longest": max(pairs.pop("longest"))}
+        return Summary(**{name: a + b for name, (a, b) in pairs.items()}, **extremes)
 
 
 def summarize(Xs: Sequence[Matrix], us: Sequence[Array], xp: Any = np) -> Summary:

@@ -194,7 +194,7 @@ def read_tasks(X: Any, tasks: Any, features: Features) -> tuple[Any, Array, list
     parts = as_parts(X, "X")
     if parts is not None:
         if tasks is not None:
-            raise ValueError("tasks must be None when X is a dict or a list of data sets: the tasks are its items.")
+            raise ValueError("tasks must be None when X is a dict or a list of data sets: its items are the tasks.")
         arrays = [read_array(part, f"X[{key!r}]", features) for key, part in parts.items()]
         codes = [delayed(np.full)(size, k, dtype=np.intp) for k, array in enumerate(arrays) for size in array.chunks[0]]
         whole = da.concatenate(arrays) if len(arrays) > 1 else arrays[0]

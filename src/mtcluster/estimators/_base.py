@@ -209,10 +209,10 @@ class MultiTaskClusterer(
         if result is not None:
             again = 0 if isinstance(self.n_init, str) else self.n_init - 1
             others = [form(embedder=None).labels for _ in range(again)]
-            return [("consensus", lambda rng, labels=labels: labels) for labels in (result.labels, *others)], how
+            return [("consensus", partial(_given, labels)) for labels in (result.labels, *others)], how
         if not isinstance(self.init, str):
             given = self._given(engine, model)
-            return [("given", lambda rng: given)], Start
+            return [("given", partial(_given, given))], Start
         kinds = tried(len(engine.labels)) if self.init == "auto" else [self.init]
         lead = STARTS[kinds[0]]
         n_init = (model.coupling.n_init or lead.n_init) if isinstance(self.n_init, str) else self.n_init
@@ -250,7 +250,7 @@ class MultiTaskClusterer(
         self.within_weight_ = np.broadcast_to(model.shares, (m,)).copy()
         offsets = model.offsets or Offsets(np.zeros((m, d)), np.ones(m))
         self.task_offsets_, self.task_scales_ = offsets.b, offsets.s
-        xp, c = engine.xp, self.n_clusters
+        xp = engine.xp
         self.task_indices_ = engine.gather(engine.apply(task_indices, outputs=1, lazy=True)[0], np.intp)
         self.losses_ = engine.gather(run.losses)
         self._set_memberships(engine, run.memberships, model)
@@ -498,6 +498,11 @@ class MultiTaskClusterer(
         tags.classifier_tags = ClassifierTags(multi_class=False)
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+def _given(Ps: Any, rng: np.random.Generator) -> Any:
+    """A start that is there already."""
+    return Ps
 
 
 def _admitted(trace: Array, fractions: Array, xp: Any) -> Array:

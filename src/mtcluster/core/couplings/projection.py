@@ -1,4 +1,4 @@
-"""Projection coupling, ‖x W − p M‖², the paper's own: W = the smallest eigenvectors of the within-cluster scatter (eq. 25)."""
+"""Projection coupling, ‖x W − p M‖², the paper's own: W minimises the within-cluster scatter (eq. 25)."""
 
 from __future__ import annotations
 
