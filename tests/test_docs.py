@@ -83,6 +83,16 @@ def test_every_block_of_a_page_runs(path, folder, capsys):
             capsys.readouterr()
 
 
+def test_the_parts_that_contributing_shows_can_be_registered(tmp_path):
+    """In a process of its own: they stay registered."""
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    blocks = [code for kind, code in BLOCK.findall(text) if kind == "python"]
+    assert len(blocks) == 4
+    options = [sys.executable, "-W", "error", "-c", "\n".join(blocks)]
+    done = subprocess.run(options, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
 def test_the_readme_shows_code():
     assert BLOCKS[ROOT / "README.md"]
 
