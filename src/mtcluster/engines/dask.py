@@ -32,7 +32,8 @@ Features = Callable[[int, Any], None]  # (number of features, columns) of X: rec
 class DaskEngine(Engine):
     """Rows by task, in chunks that may cut through tasks."""
 
-    name = "dask"
+    instead = "X.compute() if that fits into memory"
+    needs = "dask"
     xp = xpd
 
     def __init__(

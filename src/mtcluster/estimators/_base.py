@@ -24,7 +24,7 @@ from ..core.pacing import Schedule
 from ..core.projecting import shared_map, task_indices
 from ..core.relations import relatedness, support
 from ..core.starts import STARTS, Start, tried
-from ..engines import Engine
+from ..engines import Engine, engine_of
 from ._capabilities import check_capabilities, check_sizes
 from ._fitted import FittedModelMixin
 from ._multistart import Maker, Run, best_of
@@ -225,7 +225,7 @@ class MultiTaskClusterer(
         if tuple(shape) != wanted:
             raise ValueError(f"init has shape {tuple(shape)}, but memberships of shape {wanted} are needed.")
         check = partial(check_start, dtype=engine.dtype, labels_only=model.membership.labels_only)
-        if not model.membership.labels_only and engine.name == "local" and bool(np.any(host(self.init) == 0)):
+        if not model.membership.labels_only and engine_of(self.init) is None and bool(np.any(host(self.init) == 0)):
             warn_user("init holds zeros, which membership='nonnegative' never leaves: add a small number such as 0.2.")
         return engine.split(self.init, check)
 

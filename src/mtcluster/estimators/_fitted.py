@@ -124,7 +124,7 @@ class FittedModelMixin:
             self, X, tasks, reset=False, sample_weight=sample_weight, pooled=self._pools_tasks, n_jobs=self.n_jobs
         )
         fitted = library(self.subspace_)
-        if engine.name == "local" and fitted is not engine.xp:
+        if engine.one_library and fitted is not engine.xp:
             raise ValueError(
                 f"X of {type(self).__name__}.{method}() must use the same namespace as X of fit() did: it is an array "
                 f"of {engine.xp.__name__}, and {fitted.__name__} is needed."
