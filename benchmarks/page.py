@@ -12,10 +12,10 @@ TITLES = {
     "iteration": (
         "An inner iteration compared with its floor",
         "The floor is the time of the products that an iteration needs, X_k @ C (d × c) and X_k.T @ R (n_k × c) for "
-        "each task, as library calls on rows grouped by task, with the threads of BLAS or with one, whichever is faster. The time "
-        "of an iteration is the difference between fits of many and few iterations from the same start, on rows with "
-        "interleaved tasks. Peak memory is that of a fit of a few iterations, in addition to what the process used "
-        "before, which includes X.",
+        "each task, as library calls on rows grouped by task, with the threads of BLAS or with one, whichever is "
+        "faster. The time of an iteration is the difference between fits of many and few iterations from the same "
+        "start, on rows with interleaved tasks. Peak memory is that of a fit of a few iterations, in addition to "
+        "what the process used before, which includes X.",
     ),
     "fits": (
         "Fits compared with other methods",

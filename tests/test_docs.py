@@ -135,20 +135,13 @@ def test_the_page_of_the_command_line_names_every_option_and_no_other(command, c
     page = (ROOT / "docs" / "guide" / "command-line.md").read_text(encoding="utf-8")
     assert run_command(f"mtcluster {command} --help") == 0
     known = set(re.findall(r"--[a-z][a-z-]*", capsys.readouterr().out))
-    section = page.split(f"\n## {command}\n")[1].split("\n## ")[0]
-    told = set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", section))
-    reading = {
-        "--task",
-        "--id",
-        "--label",
-        "--features",
-        "--text",
-        "--impute",
-        "--scale",
-        "--tfidf",
-        "--stop-words",
-    } | {"--drop"}
-    by_name = reading if "[options of reading]" in section else set()
+    option = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
+    of_fit, section = (page.split(f"\n## {one}\n")[1].split("\n## ")[0] for one in ("fit", command))
+    by_name = set()
+    for first, last in re.findall(r"The options from `(\S+)` to `(\S+)` are those of `fit`", section):
+        in_order = list(dict.fromkeys(option.findall(of_fit[of_fit.index("| option |") :])))
+        by_name = set(in_order[in_order.index(first) : in_order.index(last) + 1])
+    told = set(option.findall(section))
     assert known - {"--help"} == told | by_name
 
 
