@@ -50,12 +50,12 @@ def best_times(calls: Mapping[Any, Callable[[], Any]], rounds: int) -> dict[Any,
 
 
 def best_in_children(folder: Path, methods: Sequence[str], n_clusters: int, rounds: int) -> dict[str, Measures]:
-    """Shortest time and smallest peak memory of methods of `benchmarks.fits`, each time in a process of its own."""
+    """Shortest time and smallest peak memory of methods of `benchmarks.fits`, each in its own process."""
     return in_turns({method: partial(in_child, folder, method, n_clusters) for method in methods}, rounds)
 
 
 def in_child(folder: Path, method: str, n_clusters: int) -> Measures:
-    """Time, peak memory and iterations of a method of `benchmarks.fits` in a process of its own, on saved rows."""
+    """Time, peak memory and iterations of a method of `benchmarks.fits` in its own process, on saved rows."""
     command = [sys.executable, "-m", "benchmarks.fits", str(folder), method, str(n_clusters)]
     done = subprocess.run(command, stdout=subprocess.PIPE, check=True, text=True)
     return json.loads(done.stdout.splitlines()[-1])

@@ -31,7 +31,7 @@ for name, found in labels.items():
 
 # %%
 # The mean image of each cluster: one column per cluster, one row per scanner. With SPMTC a column shows one shape,
-# sharp, blurred and slanted. With k-means per task the rows of a column show different digits.
+# sharp, blurred and slanted. With k-means per task the rows of a column usually show different digits.
 fig, parts = plt.figure(figsize=(8, 5.4), layout="constrained"), ["SPMTC", "k-means per task"]
 names = ["plain", "blurred", "slanted"]
 for part, method in zip(fig.subfigures(2, 1), parts, strict=True):

@@ -3,7 +3,7 @@ Do men, women and children speak the same vowels?
 =================================================
 
 Twelve vowels of American English, spoken by men, women, boys and girls. A longer vocal tract lowers all resonances
-(formants), so that a vowel of one group can lie where another vowel of another group lies. Each group is a task.
+(formants), so that different vowels of two groups can have the same formants. Each group is a task.
 
 The data are measurements of the kind published by Hillenbrand, Getty, Clark and Wheeler (1995): length, pitch and
 three formants of each vowel. They are read from the folder named by `MTCLUSTER_DATA` and are not part of mtcluster.
