@@ -1,4 +1,4 @@
-"""Labels of this state against those of another commit, on one machine: `python -m benchmarks.same_labels --against COMMIT`.
+"""Labels of this state against those of another commit: `python -m benchmarks.same_labels --against COMMIT`.
 
 Both states fit the same rows with the same seeds: default fits and fits with fixed settings, on every task set of the
 data folder (`MTCLUSTER_DATA`) and on generated ones. Fits with fixed settings should not change a label; the mean ACC

@@ -1,93 +1,128 @@
-"""Imports follow the arrows of docs/architecture.md."""
+"""Imports follow the arrows of docs/architecture.md, and private names stay where they are at home."""
 
 import ast
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 SOURCE = Path(__file__).parents[1] / "src" / "mtcluster"
-MODULES = {
-    path: ".".join(path.relative_to(SOURCE).with_suffix("").parts).removesuffix(".__init__")
-    for path in SOURCE.rglob("*.py")
+MODULES = {path.relative_to(SOURCE).as_posix(): path for path in SOURCE.rglob("*.py")}
+HELPERS = {"core", "_utils", "_sklearn_compat"}
+ENGINE_ROOM = {*HELPERS, "engines", "consensus", "estimators"}
+# room → rooms that it may import; `mtcluster` itself is the room of public names
+ARROWS = {
+    "core": set(),
+    "_sklearn_compat": set(),
+    "_utils": {"core"},
+    "engines": HELPERS,
+    "consensus": {"core"},
+    "estimators": {*HELPERS, "engines", "consensus"},
+    "metrics": {"core", "_utils"},
+    "datasets": {"core", "_utils"},
+    "preprocessing": HELPERS,
+    "model_selection": {*ENGINE_ROOM, "metrics"},
+    "inspection": ENGINE_ROOM,
+    "plotting": {*ENGINE_ROOM, "inspection"},
+    "interop": {*ENGINE_ROOM, "inspection", "preprocessing"},
+    "mtcluster": ENGINE_ROOM,
 }
-CORE = {
-    "core.arrays",
-    "core.model",
-    "core.updates",
-    "core.projection",
-    "core.pacing",
-    "core.rows",
-    "core.solver",
-    "core.starts",
-    "core.readout",
-    "core.relations",
-}
-# Each module may import those that stand before it, and itself nothing that comes after.
-ORDER = [
-    "core.arrays", "core.model", "core.updates", "core.projection", "core.pacing", "core.readout", "core.relations",
-    "core.rows", "core.solver", "core.starts", "core", "tasks", "tables", "_progress", "look", "restarts", "decisions",
-    "engines.local", "engines.worker", "engines.dask", "engines", "explanation", "easiness", "conversion",
-    "report.words", "report.clusters", "report.course", "report.examples", "report.advice", "report.summary",
-    "report.parts", "report.sections", "report.page", "report", "base",
-    "estimators", "baselines", "labelled", "persistence", "metrics", "datasets", "splitting", "plotting", "selection",
-    "stability", "anndata",
-    "__init__", "demo", "io.text_tables", "io.collection", "io.tables", "io.matrices", "io", "preparation", "command",
-    "command.console", "command.folder", "command.options", "command.modelling", "command.fit", "command.predict",
-    "command.report", "command.compare",
-    "benchmark", "benchmark.rows", "benchmark.views", "benchmark.methods", "benchmark.runner",
-    "benchmark.paper", "benchmark.peers", "benchmark.results", "benchmark.pages", "benchmark.report",
-    "benchmark.peer_report", "benchmark.figures",
-    "benchmark.command", "cli", "__main__",
-]  # fmt: skip
+BELOW = {*ARROWS}
+ARROWS |= {"cli": BELOW, "benchmark": {*BELOW, "cli"}, "__main__": {"cli"}}
+LAZY = {("estimators", "inspection"), ("estimators", "interop"), ("model_selection", "plotting"), ("cli", "benchmark")}
+OUTER = [name for name in MODULES if name.split("/")[0] in ("inspection", "plotting", "interop", "cli")]
 
 
-def imports_of(path):
-    """(module, whether it is ours) for every import, also those inside functions."""
-    package = ["mtcluster", *path.relative_to(SOURCE).parts[:-1]]
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            base = ".".join(package[: len(package) - node.level + 1]) if node.level else ""
-            module = ".".join(part for part in (base, node.module) if part)
-            yield module
-            yield from (f"{module}.{alias.name}" for alias in node.names)
+@cache
+def tree_of(name):
+    return ast.parse(MODULES[name].read_text(encoding="utf-8"))
 
 
-def test_every_module_has_its_place():
-    assert set(MODULES.values()) == set(ORDER)
-
-
-@pytest.mark.parametrize("path", MODULES, ids=MODULES.values())
-def test_imports_never_go_back(path):
-    own = MODULES[path]
-    allowed = set(ORDER[: ORDER.index(own)])
-    for name in imports_of(path):
-        inner = name.removeprefix("mtcluster.") if name.startswith("mtcluster.") else None
-        if inner in ORDER and not own.startswith(f"{inner}."):
-            assert inner in allowed, f"{own} imports {inner}"
-
-
-@pytest.mark.parametrize(
-    "path",
-    [p for p, name in MODULES.items() if name in CORE],
-)
-def test_the_core_knows_numpy_and_scipy_alone(path):
-    roots = {name.split(".")[0] for name in imports_of(path)}
-    assert roots <= {
-        "numpy",
-        "scipy",
-        "mtcluster",
-        "__future__",
-        "collections",
-        "dataclasses",
-        "functools",
-        "itertools",
-        "math",
-        "typing",
+def imports_of(name):
+    """(absolute name, whether it is imported inside a function) of every import of a module."""
+    package = ["mtcluster", *name.split("/")[:-1]]
+    inside = {
+        id(node)
+        for function in ast.walk(tree_of(name))
+        if isinstance(function, ast.FunctionDef)
+        for node in ast.walk(function)
     }
+    for node in ast.walk(tree_of(name)):
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, id(node) in inside) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1] if node.level else []
+            module = ".".join([*base, *([node.module] if node.module else [])])
+            yield from ((f"{module}.{alias.name}", id(node) in inside) for alias in node.names)
+
+
+def room_of(name):
+    """The room of a module of ours, given as a path or as what was imported."""
+    parts = name.split(".")[1:] if name.startswith("mtcluster.") else name.removesuffix(".py").split("/")
+    return parts[0] if parts and parts[0] in ARROWS else "mtcluster"
+
+
+def test_every_module_belongs_to_a_room():
+    assert {name for name in MODULES if room_of(name) == "mtcluster"} == {"__init__.py"}
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_imports_never_go_back(name):
+    own = room_of(name)
+    for imported, lazy in imports_of(name):
+        if imported.split(".")[0] == "mtcluster" and (other := room_of(imported)) != own:
+            assert other in ARROWS[own] or (lazy and (own, other) in LAZY), f"{name} imports {imported}"
+
+
+def test_arrows_have_no_circle():
+    seen = []
+    while len(seen) < len(ARROWS):
+        free = [room for room, others in ARROWS.items() if room not in seen and others <= set(seen)]
+        assert free, f"each of {set(ARROWS) - set(seen)} needs another of them"
+        seen += free
+
+
+@pytest.mark.parametrize("name", [name for name in MODULES if name.startswith("core/")])
+def test_the_core_knows_numpy_and_scipy_alone(name):
+    roots = {imported.split(".")[0] for imported, _ in imports_of(name)}
+    assert roots <= {"numpy", "scipy", "mtcluster", *sys.stdlib_module_names}
+
+
+@pytest.mark.parametrize("name", [name for name in MODULES if name != "_sklearn_compat.py"])
+def test_private_names_of_scikit_learn_have_one_door(name):
+    private = [
+        imported
+        for imported, _ in imports_of(name)
+        if imported.startswith("sklearn.")
+        and ("externals" in imported or any(part.startswith("_") for part in imported.split(".")))
+    ]
+    assert private == []
+
+
+def private_reads(tree):
+    """Private attributes of anything but `self` and `cls`, also those that are asked for by name."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute):
+            name, of = node.attr, node.value
+        elif isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("getattr", "hasattr", "setattr"):
+            name, of = getattr(node.args[1], "value", None), node.args[0]
+        else:
+            continue
+        own = isinstance(of, ast.Name) and of.id in ("self", "cls")
+        if isinstance(name, str) and name.startswith("_") and not name.startswith("__") and not own:
+            yield f"line {node.lineno}: {ast.unparse(node)}"
+
+
+def test_private_reads_are_seen():
+    code = "model._x\nself._x\nmodel.x_\nmodel.__class__\ngetattr(model, '_y', None)\ngetattr(model, 'y')"
+    assert list(private_reads(ast.parse(code))) == ["line 1: model._x", "line 5: getattr(model, '_y', None)"]
+
+
+@pytest.mark.parametrize("name", OUTER)
+def test_what_reads_a_fitted_model_reads_public_attributes_alone(name):
+    assert list(private_reads(tree_of(name))) == []
 
 
 def test_an_import_of_the_library_brings_no_extra():

@@ -179,3 +179,25 @@ def test_the_reference_lists_every_public_module():
     hidden = {"core", "engines", "consensus", "estimators", "cli", "benchmark", "__init__", "__main__", "__pycache__"}
     public = {f"mtcluster.{one}" for one in modules - hidden if not one.startswith("_")}
     assert set(API) == public | {"mtcluster"}
+
+
+ROOMS = "core|engines|consensus|estimators|model_selection|preprocessing|inspection|interop|cli|benchmark|_utils"
+
+
+@pytest.mark.parametrize("page", ["docs/architecture.md", "docs/mathematics.md", "CONTRIBUTING.md"])
+def test_names_in_the_pages_on_the_code_exist(page):
+    text = (ROOT / page).read_text(encoding="utf-8")
+    found = set(re.findall(rf"`((?:{ROOMS})(?:\.\w+)+)(?:\(.*?\))?`", text))
+    for dotted in found - {one for one in found if one.endswith(".py")}:
+        value = importlib.import_module("mtcluster")
+        for part in dotted.split("."):
+            if not hasattr(value, part):
+                importlib.import_module(f"{value.__name__}.{part}")
+            value = getattr(value, part)
+
+
+def test_the_tree_in_the_architecture_names_the_modules_of_the_core():
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    for path in (ROOT / "src" / "mtcluster" / "core").iterdir():
+        if not path.name.startswith("__"):
+            assert path.name + "/" * path.is_dir() in text, path.name

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from sklearn import get_config  # type: ignore[attr-defined]
 from sklearn.base import _fit_context as fit_context
 from sklearn.externals.array_api_compat import array_namespace
 from sklearn.utils import _safe_indexing as safe_indexing
@@ -46,6 +47,7 @@ __all__ = [
     "StrOptions",
     "array_namespace",
     "fit_context",
+    "get_config",
     "get_namespace",
     "num_samples",
     "openmp_threads",

@@ -24,14 +24,14 @@ __all__ = ["TaskSet", "load_digits_tasks", "load_task_set", "make_multitask_blob
 
 @dataclass(frozen=True)
 class TaskSet:
-    """Rows of several tasks; `X, y, tasks = task_set` takes it apart.
+    """Rows of several tasks; `X, y, tasks = task_set` unpacks it.
 
     Attributes
     ----------
     X : array or sparse matrix of shape (n, d)
         All rows.
     y : array of shape (n,)
-        Known classes, for scoring alone; −1 for outliers, and where they are not known.
+        Known classes, for scoring only; −1 for outliers and where they are not known.
     tasks : array of shape (n,)
         The task of each row.
     name : str
@@ -52,7 +52,7 @@ class TaskSet:
 
     @property
     def n_classes(self) -> int:
-        """Number of classes, outliers apart."""
+        """Number of classes, outliers excluded."""
         return len(np.unique(self.y[self.y >= 0]))
 
 
@@ -84,13 +84,13 @@ def make_multitask_blobs(
     separation : float, default=6.0
         Typical distance between two shared centres.
     task_shift : float, default=1.0
-        Typical distance of a task's centre from the shared one, drawn anew for each cluster.
+        Typical distance of a task's centre from the shared one, drawn independently for each cluster.
     balance : float in (0, 1], default=1.0
-        Size of each cluster as a share of the one before it; the order differs between tasks. 1: equal sizes.
+        Size of each cluster relative to the previous one; the order differs between tasks. 1: equal sizes.
     outliers : float in [0, 1), default=0.0
         Share of rows that are replaced by rows far from all clusters; their y is −1.
     random_state : int, RandomState or None, default=None
-        An int makes the set repeatable.
+        Determines random number generation. Pass an int for reproducible results.
 
     Returns
     -------
@@ -110,7 +110,7 @@ def make_multitask_blobs(
         )
     sizes: list[Any] = [n_samples] * n_tasks if isinstance(n_samples, Real) else list(n_samples)  # type: ignore[arg-type]
     if len(sizes) != n_tasks:
-        raise ValueError(f"n_samples has {len(sizes)} entries, but n_tasks={n_tasks}: one a task is needed.")
+        raise ValueError(f"n_samples has {len(sizes)} entries, but n_tasks={n_tasks}: one per task is needed.")
     if any(size != int(size) for size in sizes) or min(sizes, default=0) < n_clusters or n_clusters < 1:
         raise ValueError(
             f"n_samples={sizes} should be whole and at least n_clusters={n_clusters}, and that at least 1."
@@ -140,9 +140,9 @@ def make_multitask_blobs(
 
 
 def load_digits_tasks(slant: float = 0.15) -> TaskSet:
-    """scikit-learn's handwritten digits as three related tasks, each with rows of its own.
+    """scikit-learn's handwritten digits as three related tasks, each with its own rows.
 
-    The images are dealt to three "scanners": one leaves them as they are, one is out of focus, one slants them. The
+    The images are distributed over three "scanners": one leaves them as they are, one blurs and one slants them. The
     digits are the same, the pixels differ.
 
     Parameters
@@ -191,7 +191,7 @@ def load_task_set(name_or_path: str | os.PathLike[str], data_home: str | os.Path
     Parameters
     ----------
     name_or_path : str or path
-        A path that ends in `.npz`, or the name of a file in the data folder, without its ending.
+        A path that ends in `.npz`, or the name of a file in the data folder, without its extension.
     data_home : str or path, optional
         The data folder. None: the folder named by the environment variable `MTCLUSTER_DATA`.
 

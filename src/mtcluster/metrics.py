@@ -24,7 +24,7 @@ def clustering_accuracy(y: Any, labels: Any) -> float:
     y : array of shape (n,)
         True classes, numbers or strings.
     labels : array of shape (n,)
-        Clusters. There may be more or fewer than classes; what is left over counts as wrong.
+        Clusters. There may be more or fewer clusters than classes; unmatched ones count as wrong.
 
     Returns
     -------
@@ -43,8 +43,8 @@ def clustering_accuracy(y: Any, labels: Any) -> float:
 def joint_accuracy(y: Any, labels: Any, tasks: Any) -> float:
     """Share of rows that agree under one matching for all tasks, as a mean over tasks.
 
-    It asks whether clusters correspond. Each task counts the same. The result is at most the mean of the tasks' own
-    accuracies, and equal to it when cluster j means the same class in every task.
+    It measures whether clusters correspond across tasks. Each task counts the same. The result is at most the mean of
+    the tasks' own accuracies, and equal to it when cluster j means the same class in every task.
 
     Parameters
     ----------

@@ -364,7 +364,12 @@ def test_an_interrupted_fit_leaves_nothing(stop, survey, tmp_path):
     survey.to_csv(tmp_path / "survey.csv", index=False)
     command = [sys.executable, "-m", "mtcluster", "fit", "survey.csv", "--task", "country", "--id", "person", "--label",
                "class", "--clusters", "3", "--restarts", "1000", "--out", "run"]  # fmt: skip
-    with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as process:
+
+    def heed_signals():  # tests that run in the background may have been told to ignore them
+        signal.signal(stop, signal.SIG_DFL)
+
+    options = {"cwd": tmp_path, "stderr": subprocess.PIPE, "text": True, "preexec_fn": heed_signals}
+    with subprocess.Popen(command, **options) as process:
         assert process.stderr is not None
         for line in process.stderr:
             if "other start" in line:

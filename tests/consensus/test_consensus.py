@@ -5,24 +5,14 @@ from contextlib import nullcontext
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy import sparse
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 from sklearn.preprocessing import normalize
 
-from mtcluster import ASI, LSSMTC, SPMTC, PerTask
-from mtcluster.consensus.embedding import directional, look_at, smooth, take_sample, task_frame
-from mtcluster.consensus.vote import Vote, vote
-from mtcluster.core.blocks import LocalRows
-from mtcluster.core.model import Settings, make_block
+from mtcluster import LSSMTC, SPMTC, Consensus, PerTask
 from mtcluster.datasets import load_digits_tasks, make_multitask_blobs
 from mtcluster.metrics import clustering_accuracy, joint_accuracy, task_scores
-
-
-def block_of(X, u=None):
-    origin = np.zeros(X.shape[1])
-    return make_block(X, np.ones(X.shape[0]) if u is None else u, origin)
 
 
 def accuracy(data, labels):
@@ -44,111 +34,6 @@ def unrelated(request):
     return np.vstack(Xs), np.concatenate(ys), np.repeat([0, 1], 150)
 
 
-def test_the_same_labels_renumbered_are_a_unanimous_vote():
-    rng = np.random.default_rng(0)
-    labels = [rng.integers(4, size=30), rng.integers(4, size=20)]
-    members = [[order[part] for part in labels] for order in (rng.permutation(4) for _ in range(5))]
-    shares = vote(members, 4)
-    assert [share.shape for share in shares] == [(30, 4), (20, 4)]
-    assert_array_equal(np.concatenate(shares).max(axis=1), 1)
-    assert clustering_accuracy(np.concatenate(labels), np.concatenate(shares).argmax(axis=1)) == 1
-
-
-def test_the_majority_wins_the_vote():
-    truth = np.arange(60) % 3
-    wrong = [truth.copy() for _ in range(5)]
-    for i, labels in enumerate(wrong):
-        labels[i * 10 : (i + 1) * 10] = 0
-    [share] = vote([[labels] for labels in wrong], 3)
-    assert clustering_accuracy(truth, share.argmax(axis=1)) == 1
-    assert_allclose(share.sum(axis=1), 1)
-
-
-def test_smoothing_moves_rows_towards_their_neighbours_and_keeps_apart_what_is_apart():
-    rng = np.random.default_rng(0)
-    Y = np.vstack([rng.normal(size=(40, 3)), 50 + rng.normal(size=(40, 3))])
-    smoothed = smooth(Y, 5, 4)
-    for part in (slice(40), slice(40, 80)):
-        assert np.var(smoothed[part], axis=0).sum() < 0.6 * np.var(Y[part], axis=0).sum()
-        assert_allclose(smoothed[part].mean(axis=0), Y[part].mean(axis=0), atol=0.5)
-    assert_array_equal(smooth(Y, 5, 0), Y)
-
-
-@pytest.mark.parametrize("as_matrix", [np.asarray, sparse.csr_matrix])
-def test_the_frame_gives_all_tasks_the_same_mean_and_spread(as_matrix):
-    rng = np.random.default_rng(0)
-    Xs = [(k + 1) * rng.random((30 + k, 4)) + 10 * k for k in range(3)]
-    us = [rng.random(len(X)) for X in Xs]
-    blocks = LocalRows([block_of(as_matrix(X), u) for X, u in zip(Xs, us, strict=True)], 1)
-    for kind in ("mean", "scale"):
-        offsets, scales = task_frame(blocks, kind)
-        settings = Settings(0.5, 2, offsets=offsets, scales=scales)
-        moved = [settings.from_task(X, k) for k, X in enumerate(Xs)]
-        means = [np.average(Y, axis=0, weights=u) for Y, u in zip(moved, us, strict=True)]
-        assert_allclose(means, np.broadcast_to(means[0], (3, 4)))
-        assert_allclose(means[0], np.average(np.vstack(Xs), axis=0, weights=np.concatenate(us)))
-        widths = [np.average(((Y - m) ** 2).sum(axis=1), weights=u) for Y, m, u in zip(moved, means, us, strict=True)]
-        assert np.ptp(widths) < 1e-9 * widths[0] if kind == "scale" else np.ptp(widths) > 0.1
-        assert_allclose(settings.in_task(moved[1], 1), Xs[1])
-    assert task_frame(blocks, "none") == (None, None)
-
-
-def test_only_rows_of_one_length_are_directions():
-    rng = np.random.default_rng(0)
-    X = rng.random((20, 5))
-    unit = normalize(X)
-    assert directional(LocalRows([block_of(unit)], 1).summary)
-    assert directional(
-        LocalRows([block_of(sparse.csr_matrix(unit)), block_of(np.vstack([unit, np.zeros(5)]))], 1).summary
-    )
-    assert not directional(LocalRows([block_of(X)], 1).summary)
-    assert not directional(LocalRows([block_of(unit + 1e6)], 1).summary)
-    assert not directional(LocalRows([block_of(np.zeros((4, 5)))], 1).summary)
-
-
-@pytest.mark.parametrize("unit_rows", [False, True])
-def test_the_look_at_wide_rows_is_their_leading_subspace(unit_rows):
-    rng = np.random.default_rng(0)
-    basis = np.linalg.qr(rng.normal(size=(80, 3)))[0].T
-    X = rng.normal(size=(90, 3)) * [5, 4, 3] @ basis + 1e-3 * rng.normal(size=(90, 80))
-    X = normalize(X) if unit_rows else X + 100
-    for as_matrix in (np.asarray, sparse.csr_matrix):
-        blocks = [block_of(as_matrix(X[:40])), block_of(as_matrix(X[40:]))]
-        look = look_at(blocks, Settings(0.5, 2), 3, paced=True, unit_rows=unit_rows, seed=0)
-        Y = np.vstack(look.Ys)
-        seen = X if unit_rows else X - X.mean(axis=0)
-        assert Y.shape == (90, 3)
-        assert_allclose(Y @ Y.T, seen @ seen.T, atol=0.05 * np.abs(seen @ seen.T).max())
-
-
-def test_rows_that_the_leading_directions_hardly_show_count_less():
-    rng = np.random.default_rng(0)
-    X = np.zeros((120, 100))
-    X[:, :3] = rng.random((120, 3)) + 0.2
-    X[:10] = 0
-    X[np.arange(10), 50 + np.arange(10)] = 1  # each row in a direction of its own
-    settings, blocks = Settings(0.5, 2), [block_of(normalize(X))]
-    paced = look_at(blocks, settings, 3, paced=True, unit_rows=True, seed=0)
-    assert paced.us[0][:10].max() < 0.01 < 0.5 < paced.us[0][10:].min()
-    assert_array_equal(look_at(blocks, settings, 3, paced=False, unit_rows=True, seed=0).us[0], 1)
-
-
-def test_rows_far_from_all_others_count_less_whatever_the_scale():
-    rng = np.random.default_rng(0)
-    X = np.concatenate([rng.normal(size=(200, 3)), [[40, 0, 0], [0, -60, 0]]])
-
-    def weights(X, paced):
-        blocks = [make_block(X, np.ones(len(X)), X.mean(axis=0))]
-        return look_at(blocks, Settings(0.5, 1), 50, paced=paced, unit_rows=False, seed=0).us[0]
-
-    found = weights(X, paced=True)
-    assert found[-2:].max() < 0.1
-    assert found.min() > 0
-    assert np.mean(found[:-2] == 1) > 0.95
-    np.testing.assert_allclose(weights(1000 * X + 7, paced=True), found)
-    np.testing.assert_array_equal(weights(X, paced=False), 1)
-
-
 @pytest.mark.parametrize("n_features", [5, 10])
 def test_a_fifth_of_the_rows_far_out_do_little_harm_to_the_others(n_features):
     X, y, tasks = make_multitask_blobs(
@@ -156,7 +41,7 @@ def test_a_fifth_of_the_rows_far_out_do_little_harm_to_the_others(n_features):
     )
     model, real = SPMTC(4, random_state=0).fit(X, tasks=tasks), y >= 0
     assert joint_accuracy(y[real], model.labels_[real], tasks[real]) > 0.9
-    assert model._evidence.decision.n_far > 0
+    assert model.decisions_.consensus.n_distant_rows > 0
 
 
 def test_a_task_left_alone_has_no_say_in_what_becomes_of_the_others():
@@ -168,22 +53,9 @@ def test_a_task_left_alone_has_no_say_in_what_becomes_of_the_others():
     assert adjusted_rand_score(both.labels_, three.labels_[: len(X)]) > 0.95
 
 
-def test_a_sample_has_each_tasks_share_and_no_row_of_weight_0():
-    rng = np.random.default_rng(0)
-    blocks = [block_of(rng.random((n, 2)), np.r_[np.zeros(5), np.ones(n - 5)]) for n in (3000, 6000, 40)]
-    sample, rows = take_sample(LocalRows(blocks, 1), Vote(sample=900), rng)
-    assert [len(b.sq) for b in sample] == [299, 598, 35]
-    assert all(b.u.min() == 1 for b in sample)
-    for part, chosen, block in zip(sample, rows, blocks, strict=True):
-        assert_array_equal(part.X, block.X[5:][chosen])
-    whole = [block_of(rng.random((30, 2)))]
-    assert take_sample(LocalRows(whole, 1), Vote(), rng)[0][0] is whole[0]
-
-
 def test_a_vote_on_a_sample_labels_all_rows():
     data = make_multitask_blobs(n_samples=400, n_tasks=3, n_clusters=4, random_state=0)
-    sampled = type("Sampled", (SPMTC,), {"_vote": Vote(sample=150, task_sample=40)})
-    model = sampled(4, random_state=0).fit(data.X, tasks=data.tasks)
+    model = SPMTC(4, init=Consensus(sample=150, task_sample=40), random_state=0).fit(data.X, tasks=data.tasks)
     assert accuracy(data, model.labels_) > 0.95
     assert joint_accuracy(data.y, model.labels_, data.tasks) > 0.95
 
@@ -306,43 +178,11 @@ def test_an_offset_where_the_model_knows_none_is_refused(blobs, more):
     assert SPMTC(4, random_state=0, **more).fit(blobs.X, tasks=blobs.tasks).task_offset_ == "none"
 
 
-def said(model, capsys):
-    assert model.explain() is None
-    return capsys.readouterr().out
-
-
-def test_explain_says_what_was_decided(unrelated, blobs, capsys):
-    X, y, tasks = unrelated
-    alone = SPMTC(len(set(y)), random_state=0).fit(X, tasks=np.array(["first", "second"])[tasks])
-    assert "Left alone: tasks 'first' (agreement" in said(alone, capsys)
-    assert "directions" in said(alone, capsys)
-    shared = said(SPMTC(4, random_state=0).fit(blobs.X, tasks=blobs.tasks), capsys)
-    assert "Sharing: within_weight=0.7 for tasks 0 (agreement" in shared
-    assert "the mean of each task was taken out" in shared
-    assert "one iteration each" in shared
-    assert "the hardest 5 % of the rows let in count less" in shared
-
-
-def test_explain_says_what_was_set(blobs, capsys):
-    plain = said(LSSMTC(4, within_weight=0.3, random_state=0).fit(blobs.X, tasks=blobs.tasks), capsys)
-    assert "within_weight=0.3, as set" in plain
-    assert "count less" not in plain
-    assert "Start: per-task and pooled; of several" in plain
-    given = said(SPMTC(4, init=np.eye(4)[blobs.y], task_offset="none").fit(blobs.X, tasks=blobs.tasks), capsys)
-    assert "Start: the memberships given as init." in given
-    assert "task_offset='none', as set" in given
-    assert "there is one task" in said(SPMTC(4, random_state=0).fit(blobs.X), capsys)
-    assert "Sharing" not in said(ASI(4, random_state=0).fit(blobs.X), capsys)
-    model = SPMTC(4, random_state=0).fit(blobs.X, tasks=blobs.tasks)
-    before = said(model, capsys)
-    assert said(model.set_params(n_clusters=9, max_iter=3, task_offset="mean"), capsys) == before
-
-
-def test_one_cluster_is_shared_by_all(blobs, capsys):
+def test_one_cluster_is_shared_by_all(blobs):
     model = SPMTC(1, random_state=0).fit(blobs.X, tasks=blobs.tasks)
     assert_array_equal(model.within_weight_, 0.7)
     assert_array_equal(model.task_relatedness_, 1)
-    assert "1 cluster in 3 tasks" in said(model, capsys)
+    assert model.decisions_.within_weight_reason == "consensus"
 
 
 @pytest.mark.parametrize("X", [np.zeros((30, 60)), np.ones((30, 60)), np.eye(60)[:30], np.zeros((70, 70))])
@@ -359,3 +199,103 @@ def test_votes_of_few_rows_and_many_tasks():
     data = make_multitask_blobs(5, n_tasks=20, n_clusters=3, random_state=0)
     model = SPMTC(3, random_state=0).fit(data.X, tasks=data.tasks)
     assert joint_accuracy(data.y, model.labels_, data.tasks) > 0.8
+
+
+def test_decisions_tell_what_the_consensus_saw(blobs):
+    found = SPMTC(4, random_state=0).fit(blobs.X, tasks=blobs.tasks).decisions_
+    assert (found.start, found.n_starts) == ("consensus", 1)
+    assert (found.max_iter, found.warmup_iter, found.full_weight_share) == (1, 0, 0.95)
+    assert (found.task_offset, found.task_offset_reason) == ("mean", "gain")
+    assert found.offset_gain >= 0.01
+    seen = found.consensus
+    assert (seen.n_members, seen.n_rows, seen.n_dimensions) == (20, 120, 6)
+    assert seen.agreement.shape == seen.relatedness.shape == (3,)
+    assert 0.5 < seen.unanimity <= 1
+
+
+def test_a_consensus_that_is_given_is_the_one_that_votes(blobs):
+    how = Consensus(smoothings=((5, 1),), within_weights=(0.4,), within_weight=0.6, max_iter=3, warmup_iter=2)
+    model = SPMTC(4, init=how, random_state=0).fit(blobs.X, tasks=blobs.tasks)
+    assert model.decisions_.consensus.n_members == 2
+    assert_array_equal(model.within_weight_, 0.6)
+    assert (model.decisions_.max_iter, model.decisions_.warmup_iter) == (3, 2)
+    assert len(model.objective_trace_) == 7
+
+
+def test_one_task_has_one_member_per_smoothing_and_nothing_to_compare(blobs):
+    seen = SPMTC(4, random_state=0).fit(blobs.X).decisions_
+    assert (seen.within_weight_reason, seen.task_offset_reason) == ("one task", "one task")
+    assert seen.consensus.n_members == 5
+    assert_array_equal(seen.consensus.agreement, 1)
+    assert_array_equal(seen.consensus.relatedness, 1)
+
+
+def test_rows_are_downweighted_in_paced_fits_alone_and_only_if_asked():
+    X, _, tasks = make_multitask_blobs(80, 4, n_tasks=2, n_clusters=3, outliers=0.1, random_state=0)
+    counted = [
+        model.fit(X, tasks=tasks).decisions_.consensus.n_distant_rows
+        for model in (
+            SPMTC(3, random_state=0),
+            SPMTC(3, init=Consensus(downweight=False), random_state=0),
+            LSSMTC(3, random_state=0),
+        )
+    ]
+    assert counted[0] > 0
+    assert counted[1:] == [0, 0]
+
+
+def test_without_a_last_matching_clusters_keep_the_numbers_of_the_vote(blobs):
+    how = {"matched": Consensus(), "plain": Consensus(match_tasks=False)}
+    labels = {
+        name: SPMTC(4, init=init, random_state=0).fit(blobs.X, tasks=blobs.tasks).labels_ for name, init in how.items()
+    }
+    assert clustering_accuracy(labels["matched"], labels["plain"]) == 1  # these clusters correspond anyway
+
+
+def test_thresholds_decide_who_is_left_alone(blobs):
+    never = Consensus(min_agreement=-1.0, min_relatedness=0.0)
+    always = Consensus(min_agreement=1.1)
+    shared = SPMTC(4, init=never, random_state=0).fit(blobs.X, tasks=blobs.tasks)
+    alone = SPMTC(4, init=always, random_state=0).fit(blobs.X, tasks=blobs.tasks)
+    assert_array_equal(shared.within_weight_, 0.7)
+    assert_array_equal(alone.within_weight_, 1)
+    few = SPMTC(4, init=Consensus(min_agreement=1.1, min_rows=1000), random_state=0).fit(blobs.X, tasks=blobs.tasks)
+    assert_array_equal(few.within_weight_, 0.7)
+
+
+def test_equal_rows_gain_nothing_from_an_offset():
+    how, rows = Consensus(), np.ones((30, 3))
+    with pytest.warns(ConvergenceWarning, match="2 of 3 clusters"):
+        found = SPMTC(3, init=how, random_state=0).fit(rows, tasks=np.arange(30) % 2)
+    assert found.task_offset_ == "none"
+    assert found.decisions_.offset_gain in (None, 0.0)
+
+
+def test_a_number_for_within_weight_and_a_consensus_start_go_together(blobs):
+    model = SPMTC(4, init="consensus", within_weight=0.5, random_state=0).fit(blobs.X, tasks=blobs.tasks)
+    assert_array_equal(model.within_weight_, 0.5)
+    assert model.decisions_.start == "consensus"
+    assert (model.decisions_.within_weight_reason, model.decisions_.task_offset) == ("set", "none")
+    assert model.decisions_.consensus is not None
+    assert joint_accuracy(blobs.y, model.labels_, blobs.tasks) > 0.9
+
+
+def test_an_open_within_weight_and_another_start_go_together(blobs):
+    model = SPMTC(4, init="pooled", random_state=0).fit(blobs.X, tasks=blobs.tasks)
+    assert model.decisions_.start == "pooled"
+    assert model.decisions_.consensus is not None
+    assert_array_equal(model.within_weight_, 0.7)
+
+
+def test_a_consensus_may_be_formed_more_than_once(blobs):
+    one = SPMTC(4, init="consensus", random_state=0).fit(blobs.X, tasks=blobs.tasks)
+    two = SPMTC(4, init="consensus", n_init=2, random_state=0).fit(blobs.X, tasks=blobs.tasks)
+    assert two.decisions_.n_starts == 2
+    assert two.decisions_.start == "consensus"
+    assert two.losses_.sum() <= one.losses_.sum() * (1 + 1e-6)
+
+
+def test_a_coupling_with_one_share_for_all_tasks_gets_one(blobs):
+    model = SPMTC(4, coupling="projection", random_state=0).fit(blobs.X, tasks=blobs.tasks)
+    assert model.decisions_.within_weight_reason == "coupling"
+    assert_array_equal(model.within_weight_, 0.7)

@@ -4,16 +4,15 @@ import os
 import subprocess
 import sys
 
-import mtcluster.tasks
 import numpy as np
 import pytest
 import sklearn
 from numpy.testing import assert_allclose, assert_array_equal
 
 from mtcluster import ASI, LSSMTC, SPMTC
-from mtcluster.core import updates
+from mtcluster.core import arrays, blocks
 from mtcluster.datasets import make_multitask_blobs
-from mtcluster.estimators import _validation as tasks
+from mtcluster.estimators import _validation
 
 LIBRARIES = ["array_api_strict", "torch"]
 MODELS = {
@@ -52,13 +51,13 @@ def fresh(model):
 @pytest.mark.parametrize("large", [False, True], ids=["copied", "picked"])
 def test_the_results_of_numpy_as_arrays_of_the_library(library, rows, name, large, monkeypatch):
     if large:
-        monkeypatch.setattr(mtcluster.tasks, "COPIED", 0)
-        monkeypatch.setattr(updates, "MOST_ROWS", 32)
-        monkeypatch.setattr(updates, "DEVICE_ROWS", 16)
-        updates._batch.cache_clear()
+        monkeypatch.setattr(_validation, "COPIED", 0)
+        monkeypatch.setattr(blocks, "MOST_ROWS", 32)
+        monkeypatch.setattr(arrays, "DEVICE_ROWS", 16)
+        arrays.batch_of.cache_clear()
     X, labels = rows
     here, there = fresh(MODELS[name]).fit(X, tasks=labels), fresh(MODELS[name]).fit(library.asarray(X), tasks=labels)
-    updates._batch.cache_clear()
+    arrays.batch_of.cache_clear()
     for attribute in ("labels_", "memberships_", "losses_", "weights_", "weight_trace_", "admitted_"):
         found = getattr(there, attribute)
         assert type(found) is type(library.asarray(X)), attribute
@@ -121,4 +120,4 @@ def test_no_library_is_imported_for_numpys_arrays():
 
 def test_the_library_is_numpy_unless_dispatch_is_on(rows):
     torch = pytest.importorskip("torch", reason="torch is not installed")
-    assert tasks.library(torch.asarray(rows[0])) is np
+    assert _validation.library(torch.asarray(rows[0])) is np

@@ -7,7 +7,7 @@ from typing import Any
 
 
 class Table(dict[str, list[Any]]):
-    """Columns by name, each a list with one entry a row; `pandas.DataFrame(table)` makes a frame of it.
+    """Columns by name, each a list with one entry per row; `pandas.DataFrame(table)` converts it.
 
     Examples
     --------

@@ -18,13 +18,13 @@ def encode_tasks(tasks: Any, n: int) -> tuple[Array, Array]:
     if tasks is None:
         return np.array([0]), np.zeros(n, dtype=np.intp)
     if isinstance(tasks, str | bytes) or not hasattr(tasks, "__len__"):
-        raise TypeError(f"tasks must be a sequence of {n} labels, one a row; got {tasks!r}.")
+        raise TypeError(f"tasks must be a sequence of {n} labels, one per row; got {tasks!r}.")
     tasks = host(tasks) if hasattr(tasks, "__dlpack__") else tasks
     values = np.asarray(tasks) if hasattr(tasks, "__array__") else None
     if values is not None and values.ndim != 1:
-        raise ValueError(f"tasks must be one-dimensional, one label a row; got an array of shape {values.shape}.")
+        raise ValueError(f"tasks must be one-dimensional, one label per row; got an array of shape {values.shape}.")
     if len(tasks) != n:
-        raise ValueError(f"tasks has {len(tasks)} labels for {n} rows: one label a row is needed.")
+        raise ValueError(f"tasks has {len(tasks)} labels for {n} rows: one label per row is needed.")
     if values is not None and values.dtype.kind in "biuSU":
         return np.unique(values, return_inverse=True)
     if values is not None and values.dtype.kind in "mM":  # nanoseconds would become whole numbers

@@ -15,6 +15,7 @@ from typing import Any
 
 from .._utils.tables import Table
 from .._utils.text import count, versions
+from ..consensus import shared_embeddings
 from ..core.arrays import Array, host
 from ..inspection._outliers import easiness, outlier_scores
 from ..inspection._report import Report, make_report
@@ -52,7 +53,8 @@ def run(arguments: Namespace, console: Console) -> dict[str, Any]:
     began = perf_counter()
     seconds: dict[str, float] = {}
     units = READING + FITTING * (1 + arguments.restarts + (arguments.clusters == "auto")) + WRITING
-    with folder.new_folder(arguments.out, force=arguments.force) as out, console.working(units):
+    new_folder = folder.new_folder(arguments.out, force=arguments.force)
+    with new_folder as out, console.working(units), shared_embeddings():
         with _timed(seconds, "read"):
             rows = modelling.prepare(arguments, console)
         with _timed(seconds, "fit"), modelling.noted() as notes:

@@ -2,5 +2,6 @@
 
 from .consensus import Consensus, ConsensusResult
 from .decisions import ConsensusEvidence, Decisions
+from .embedding import shared_embeddings
 
-__all__ = ["Consensus", "ConsensusEvidence", "ConsensusResult", "Decisions"]
+__all__ = ["Consensus", "ConsensusEvidence", "ConsensusResult", "Decisions", "shared_embeddings"]

@@ -9,6 +9,7 @@ in other directions than those of all other tasks.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from numbers import Integral
 from typing import ClassVar
 
 import numpy as np
@@ -22,7 +23,7 @@ from ..core.model import Model
 from ..core.relations import align, relatedness
 from ..core.sampling import Sampling, label_all
 from .decisions import ConsensusEvidence
-from .embedding import Embedder, Embedding, directional
+from .embedding import Embedder, Embedding, directional, open_embedder
 from .members import blocks_of, fit_members, own_labels
 from .vote import vote
 
@@ -123,10 +124,27 @@ class Consensus:
     full_weight_share: float = 0.95
     n_init: int = 1
 
+    def __post_init__(self) -> None:
+        whole = ("sample", "task_sample", "dimensions", "n_init_member", "n_init_own", "n_init_offset", "min_rows",
+                 "distant_neighbor", "max_iter", "n_init")  # fmt: skip
+        for name in whole:
+            value = getattr(self, name)
+            if not isinstance(value, Integral) or value < 1:
+                raise ValueError(f"{name}={value!r} of Consensus should be a whole number of at least 1.")
+        pairs = all(len(pair) == 2 and pair[0] >= 1 and pair[1] >= 0 for pair in self.smoothings)
+        if not self.smoothings or not pairs:
+            raise ValueError(
+                f"smoothings={self.smoothings!r} of Consensus should be pairs of a number of neighbours, at least 1, "
+                "and a number of steps, at least 0."
+            )
+        for name, values in (("within_weights", self.within_weights), ("within_weight", (self.within_weight,))):
+            if not values or not all(0 <= value <= 1 for value in values):
+                raise ValueError(f"{name}={getattr(self, name)!r} of Consensus should lie between 0 and 1.")
+
     def embedder(self, rows: RowSource, seeds: tuple[int, int]) -> Embedder:
         """The sample and its embeddings."""
         n_neighbors = max([self.distant_neighbor, *(k for k, _ in self.smoothings)])
-        return Embedder(rows, Sampling(self.sample, self.task_sample), self.dimensions, n_neighbors, seeds=seeds)
+        return open_embedder(rows, Sampling(self.sample, self.task_sample), self.dimensions, n_neighbors, seeds)
 
     def locate(
         self, rows: RowSource, n_clusters: int, random_state: np.random.RandomState
@@ -227,7 +245,7 @@ class _Ballot:
         return vote(members, self.n_clusters)
 
     def compare(self, shares: list[Array], owns: list[Array]) -> tuple[list[Array], Array, Array, Array]:
-        """Labels by majority, agreement of each task's own clusters with them, its relatedness, and who is left alone."""
+        """Labels by majority, agreement of each task with them, its relatedness, and which tasks are left alone."""
         labels, m, c = [share.argmax(axis=1) for share in shares], len(shares), self.n_clusters
         agreement, kinship, alone = np.ones(m), np.ones(m), np.zeros(m, dtype=bool)
         if m > 1 and c > 1:

@@ -6,8 +6,12 @@ from the `Embedder`.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
+from threading import Lock
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -15,7 +19,8 @@ from scipy.sparse.linalg import LinearOperator, svds
 from sklearn.neighbors import NearestNeighbors
 
 from ..core.arrays import Array, Matrix, Picked, Summary, is_sparse, pieces, rows_at
-from ..core.blocks import Block, RowSource, energies
+from ..core.blocks import Block, RowSource
+from ..core.jobs import energies
 from ..core.offsets import OFFSETS, Offsets
 from ..core.sampling import Sampling, take_sample
 
@@ -115,6 +120,35 @@ class Embedder:
             found = embed(self.sample, offsets, self.dimensions, unit_rows=self.unit_rows, seed=self.seed)
             self._embeddings[kind] = replace(found, n_neighbors=self.n_neighbors)
         return self._embeddings[kind]
+
+
+_SHARED: list[dict[tuple[Any, ...], Embedder]] = []  # one per `shared_embeddings` that is open
+_LOCK = Lock()
+
+
+@contextmanager
+def shared_embeddings() -> Iterator[None]:
+    """Meanwhile fits of the same rows share one sample and its embeddings, whatever their seeds are."""
+    _SHARED.append(_SHARED[-1] if _SHARED else {})
+    try:
+        yield
+    finally:
+        _SHARED.pop()
+
+
+def open_embedder(
+    rows: RowSource, sampling: Sampling, dimensions: int, n_neighbors: int, seeds: tuple[int, int]
+) -> Embedder:
+    """A sample with its embeddings: one that is shared, if the rows are the same."""
+    make = partial(Embedder, rows, sampling, dimensions, n_neighbors, seeds=seeds)
+    if not _SHARED:
+        return make()
+    found = rows.summary
+    key = (sampling, dimensions, n_neighbors, found.sums.tobytes(), found.sizes.tobytes(), found.energy)
+    with _LOCK:
+        if key not in _SHARED[-1]:
+            _SHARED[-1][key] = make()
+        return _SHARED[-1][key]
 
 
 def task_offsets(rows: RowSource, kind: str) -> Offsets | None:

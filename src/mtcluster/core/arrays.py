@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[Any]  # or an array of another library, where it holds something of every row
+Array = NDArray[Any]  # or an array of another library, where it holds a value per row
 Matrix = Any  # rows: a dense array, a CSR matrix, or `Picked` rows of one of them; what has `shape` and `[a:b]`
 Each = Callable[[Callable[[Any], Any], Sequence[Any]], Iterable[Any]]  # `map`, or one that uses threads
 
-PIECE = 2**18  # numbers of X and of what belongs to its rows that are worked on at a time: they stay in the cache
-LARGEST_PIECE = 2**21  # many threads need larger ones: between its calls of NumPy a piece keeps all others waiting
+PIECE = 2**18  # numbers of X, and of values per row, that are worked on at a time: they stay in the cache
+LARGEST_PIECE = 2**21  # many threads need larger pieces: between NumPy calls a piece keeps all others waiting
 MOST_ROWS, LEAST_ROWS = 2**13, 2**6  # of a piece: in longer sums single precision would drift
 DEVICE_ROWS = 2**10  # rows that an accelerator adds up in one sum of a batch: what an H200 is fastest with
+MOST_KEPT = 64
+_KEPT: dict[tuple[Any, ...], Array] = {}
 DEVICE_PIECE = 2**28  # an accelerator has no such cache, and starting a piece costs it more
 
 
@@ -117,9 +119,9 @@ class Summary:
         return np.where(self.entries == self.rows[:, None], self.means, 0)
 
     def __add__(self, other: Summary) -> Summary:
-        pairs = [(getattr(self, name), getattr(other, name)) for name in self.__dataclass_fields__]
-        *sums, shortest, longest = pairs
-        return Summary(*(a + b for a, b in sums), min(shortest), max(longest))
+        pairs = {field.name: (getattr(self, field.name), getattr(other, field.name)) for field in fields(self)}
+        extremes = {"shortest": min(pairs.pop("shortest")), "longest": max(pairs.pop("longest"))}
+        return Summary(**{name: a + b for name, (a, b) in pairs.items()}, **extremes)
 
 
 def summarize(Xs: Sequence[Matrix], us: Sequence[Array], xp: Any = np) -> Summary:
@@ -163,16 +165,23 @@ def like(values: Array, array: Array, xp: Any) -> Array:
     return xp.asarray(values.astype(name), dtype=array.dtype, device=array.device)
 
 
-@lru_cache(maxsize=32)
 def zero(dtype: Any, device: Any, xp: Any) -> Array:
-    """A 0 to compare with; kept, because accelerators are slow at making small arrays."""
-    return xp.zeros((1,), dtype=dtype, device=device)
+    """A 0 to compare with."""
+    return _kept(("zero", str(dtype), str(device), xp.__name__), lambda: xp.zeros((1,), dtype=dtype, device=device))
 
 
-@lru_cache(maxsize=32)
 def arange(n: int, device: Any, xp: Any) -> Array:
-    """0, …, n − 1; kept, because accelerators are slow at making small arrays."""
-    return xp.arange(n, device=device)
+    """0, …, n − 1."""
+    return _kept((n, "", str(device), xp.__name__), lambda: xp.arange(n, device=device))
+
+
+def _kept(key: tuple[Any, ...], make: Callable[[], Array]) -> Array:
+    """A small array, kept for the next time, because accelerators are slow at making them; few are kept."""
+    if key not in _KEPT:
+        if len(_KEPT) >= MOST_KEPT:
+            _KEPT.clear()
+        _KEPT[key] = make()
+    return _KEPT[key]
 
 
 @lru_cache(maxsize=256)

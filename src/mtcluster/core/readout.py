@@ -19,7 +19,7 @@ def read_out(place: Place, *, model: Model, centers: Centers) -> tuple[Any, ...]
 
 
 def _read_task(X: Matrix, model: Model, centers: Centers, place: Place) -> tuple[Array, Array]:
-    """The rows of one task, seen from the middle of its centres, so that it does not matter which rows come together."""
+    """The rows of one task, seen from the middle of its centres: it does not matter which rows come together."""
     xp, d = place.xp, centers.Z.shape[1]
     middle = centers.Ms[0].mean(axis=0).astype(np.float64) if model.free_origin else np.zeros(d)
 

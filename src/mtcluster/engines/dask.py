@@ -32,7 +32,8 @@ Features = Callable[[int, Any], None]  # (number of features, columns) of X: rec
 class DaskEngine(Engine):
     """Rows by task, in chunks that may cut through tasks."""
 
-    name = "dask"
+    instead = "X.compute() if that fits into memory"
+    needs = "dask"
     xp = xpd
 
     def __init__(
@@ -147,9 +148,9 @@ class DaskEngine(Engine):
 
     def gather(self, values: PerRow, dtype: Any = None, width: int | None = None) -> Any:
         """One Dask array in the order of the rows."""
-        m = len(self.labels)
-        joined = [delayed(worker.join)(codes, part, m) for codes, part in zip(self.codes, values, strict=True)]
-        return from_parts(joined, self.rows, width, self.dtype if dtype is None else np.dtype(dtype))
+        m, dtype = len(self.labels), self.dtype if dtype is None else np.dtype(dtype)
+        joined = [delayed(worker.join)(codes, part, m, dtype) for codes, part in zip(self.codes, values, strict=True)]
+        return from_parts(joined, self.rows, width, dtype)
 
     def small(self, values: Array) -> Any:
         """Small arrays stay NumPy's."""
@@ -194,7 +195,7 @@ def read_tasks(X: Any, tasks: Any, features: Features) -> tuple[Any, Array, list
     parts = as_parts(X, "X")
     if parts is not None:
         if tasks is not None:
-            raise ValueError("tasks must be None when X is a dict or a list of data sets: the tasks are its items.")
+            raise ValueError("tasks must be None when X is a dict or a list of data sets: its items are the tasks.")
         arrays = [read_array(part, f"X[{key!r}]", features) for key, part in parts.items()]
         codes = [delayed(np.full)(size, k, dtype=np.intp) for k, array in enumerate(arrays) for size in array.chunks[0]]
         whole = da.concatenate(arrays) if len(arrays) > 1 else arrays[0]

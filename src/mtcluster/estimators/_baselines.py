@@ -1,4 +1,4 @@
-"""Any scikit-learn clusterer on tasks: on each alone, or on all rows together."""
+"""Any scikit-learn clusterer on tasks: on each separately, or on all rows together."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class _Baseline(MetaEstimatorMixin, ClusterMixin, BaseEstimator):
 
 
 class PerTask(_Baseline):
-    """A clusterer fitted on each task alone; clusters of different tasks do not correspond.
+    """A clusterer fitted on each task separately; clusters of different tasks do not correspond.
 
     Parameters
     ----------
@@ -81,14 +81,18 @@ class PerTask(_Baseline):
 
     @fit_context(prefer_skip_nested_validation=False)
     def fit(self, X: Any, y: Any = None, *, tasks: Any = None, sample_weight: Any = None) -> Any:
-        """Fit one clusterer a task.
+        """Fit one clusterer per task.
 
         Parameters
         ----------
-        X, tasks, sample_weight
-            As in `SPMTC.fit`.
+        X : array, sparse matrix or data frame of shape (n, d), or a dict or list of them
+            The rows of all tasks, or one item per task.
         y : ignored
-            Present for scikit-learn's conventions.
+            Present for API consistency.
+        tasks : sequence of n hashable labels, optional
+            The task of each row of X, in any order. None: one task.
+        sample_weight : array of shape (n,), optional
+            Weights of the rows, for clusterers that take them.
 
         Returns
         -------
@@ -114,9 +118,10 @@ class PerTask(_Baseline):
 
         Parameters
         ----------
-        X, tasks
-            As in `SPMTC.predict`, but every task must have been there in `fit`; None is allowed after a fit of one
-            task.
+        X : array, sparse matrix or data frame of shape (n, d), or a dict or list of them
+            Rows, seen or new.
+        tasks : sequence of n hashable labels, optional
+            The task of each row, which must have been in `fit`; None is allowed after a fit of one task.
 
         Returns
         -------
@@ -127,14 +132,13 @@ class PerTask(_Baseline):
         data = read_tasks(self, X, tasks, reset=False)
         if not data.named and len(self.tasks_) > 1:
             raise ValueError(
-                f"tasks is None, but the clusterers of {len(self.tasks_)} tasks were fitted: "
-                "say which task each row belongs to."
+                f"tasks is None, but the clusterers of {len(self.tasks_)} tasks were fitted: pass the task of each row."
             )
         ks = positions(data.labels.tolist(), self.tasks_.tolist()) if data.named else [0]
         unknown = [label for label, k in zip(data.labels.tolist(), ks, strict=True) if k is None]
         if unknown:
             raise ValueError(
-                f"tasks holds {unknown[0]!r}, which was not there in fit: known are {self.tasks_.tolist()}."
+                f"tasks holds {unknown[0]!r}, which was not in fit: known tasks are {self.tasks_.tolist()}."
             )
         return data.join(
             [np.asarray(self.estimators_[k].predict(data.matrix(i))) for i, k in enumerate(ks) if k is not None]
@@ -178,10 +182,14 @@ class Pooled(_Baseline):
 
         Parameters
         ----------
-        X, tasks, sample_weight
-            As in `SPMTC.fit`.
+        X : array, sparse matrix or data frame of shape (n, d), or a dict or list of them
+            The rows of all tasks, or one item per task.
         y : ignored
-            Present for scikit-learn's conventions.
+            Present for API consistency.
+        tasks : sequence of n hashable labels, optional
+            The task of each row of X, in any order. None: one task.
+        sample_weight : array of shape (n,), optional
+            Weights of the rows, for clusterers that take them.
 
         Returns
         -------
@@ -201,8 +209,10 @@ class Pooled(_Baseline):
 
         Parameters
         ----------
-        X, tasks
-            As in `SPMTC.predict`; the task of a row makes no difference.
+        X : array, sparse matrix or data frame of shape (n, d), or a dict or list of them
+            Rows, seen or new.
+        tasks : sequence of n hashable labels, optional
+            The task of each row; it makes no difference.
 
         Returns
         -------

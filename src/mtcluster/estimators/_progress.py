@@ -1,4 +1,4 @@
-"""What a fit says on its way: lines at verbose=1, scikit-learn's callbacks where there are any, and warnings."""
+"""Progress of a fit: lines at verbose=1, scikit-learn's callbacks, and warnings."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..core.pacing import Schedule
 
 @contextmanager
 def watched(estimator: Any, listener: Callable[..., None]) -> Iterator[None]:
-    """Let a listener hear of the steps of a fit: listener(step, **details); starts may call it from several threads."""
+    """Call `listener(step, **details)` at the steps of a fit; starts may call it from several threads."""
     estimator._listener = listener
     try:
         yield
@@ -22,7 +22,7 @@ def watched(estimator: Any, listener: Callable[..., None]) -> Iterator[None]:
 
 
 def tell(estimator: Any, step: str, **details: Any) -> None:
-    """Tell the listener, if there is one, of a step."""
+    """Report a step to the listener, if there is one."""
     listener = getattr(estimator, "_listener", None)
     if listener is not None:
         listener(step, **details)
@@ -31,7 +31,7 @@ def tell(estimator: Any, step: str, **details: Any) -> None:
 class FitProgress:
     """Follows the starts of one fit.
 
-    In scikit-learn's terms a fit has one task a start, a start one task a stage, and a stage one task an iteration. A
+    In scikit-learn's terms a fit has one task per start, a start one per stage, and a stage one per iteration. A
     callback that asks to stop at an iteration ends that stage.
     """
 
@@ -57,7 +57,7 @@ class FitProgress:
 
 
 class StartProgress:
-    """Turns the solver's calls, one an iteration, into lines and callback tasks."""
+    """Turns the solver's calls, one per iteration, into lines and callback tasks."""
 
     def __init__(self, fit: FitProgress, index: int) -> None:
         self.fit, self.index = fit, index

@@ -1,7 +1,4 @@
-"""The one door for data: whatever form tasks come in, they leave as checked matrices, one a task.
-
-What is computed for them goes back through the same door, in the order in which the rows came.
-"""
+"""The one door for data: whatever form tasks come in, they leave checked and split by task, on an engine."""
 
 from __future__ import annotations
 
@@ -11,11 +8,10 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn import get_config
 from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
 
-from .._sklearn_compat import get_namespace
+from .._sklearn_compat import get_config, get_namespace
 from .._utils.tasks import Positions, as_parts, encode_tasks, label_array, task_rows
 from ..core.arrays import Array, Picked, host, is_sparse, not_finite, pieces, rows_at
 from ..engines import Engine, LocalData, LocalEngine, engine_of
@@ -80,7 +76,7 @@ def check_counting(labels: Array, sizes: list[int], counting: Any) -> None:
 def read_tasks(estimator: Any, X: Any, tasks: Any = None, *, reset: bool) -> LocalData:
     """Validate X and split it by task.
 
-    X is one matrix with `tasks`, a label for each row (None: one task), or a dict or list of matrices, one a task.
+    X is one matrix with `tasks`, a label for each row (None: one task), or a dict or list of matrices, one per task.
     `reset` records the features on the estimator, otherwise they are compared with those it has.
     """
     parts = as_parts(X, "X")
@@ -90,7 +86,7 @@ def read_tasks(estimator: Any, X: Any, tasks: Any = None, *, reset: bool) -> Loc
         data = _split(X, labels, codes, named=tasks is not None)
     else:
         if tasks is not None:
-            raise ValueError("tasks must be None when X is a dict or a list of data sets: the tasks are its items.")
+            raise ValueError("tasks must be None when X is a dict or a list of data sets: its items are the tasks.")
         data = _stack_of(estimator, parts, reset=reset)
     _check_finite(data, ["X"] * len(data.Xs) if parts is None else [f"X[{key!r}]" for key in parts])
     return data
@@ -113,7 +109,7 @@ def read_weights(sample_weight: Any, data: LocalData, dtype: Any) -> list[Array]
         raise named_error(error, sample_weight, "sample_weight") from error
     if weights.shape != (data.n,):
         raise ValueError(
-            f"sample_weight has shape {weights.shape}, but X has {data.n} rows: one weight a row is needed."
+            f"sample_weight has shape {weights.shape}, but X has {data.n} rows: one weight per row is needed."
         )
     split = data.split(weights)
     for label, part in zip(data.labels, split, strict=True):

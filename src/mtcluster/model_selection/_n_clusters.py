@@ -45,7 +45,7 @@ class Selection:
         A row for each number of clusters: `n_clusters`, `stability` (mean over splits), `error` (its standard error),
         `explained` (share of the variance within tasks that the clusters of the other half explain).
     n_clusters : int or None
-        The suggestion; None: no clear structure.
+        The suggestion; None if there is no clear structure.
     reason : str
         The suggestion in words.
     """
@@ -76,7 +76,7 @@ class Selection:
 
 
 class _Reader(BaseEstimator):
-    """What the door for data writes the features on."""
+    """An estimator that records the features of X."""
 
 
 def select_n_clusters(
@@ -88,19 +88,19 @@ def select_n_clusters(
     random_state: Any = None,
     n_jobs: int | None = None,
 ) -> Selection:
-    """How many clusters the tasks have together, by stability.
+    """Choose the number of clusters that the tasks have together, by stability.
 
-    The rows of each task are split into halves, several times. Each half is clustered with all tasks together, on what
-    the vote of `SPMTC` looks at, and its centres label the other half. The stability of a number of clusters is how
-    well these labels agree with the other half's own clusters (adjusted Rand index: 1 the same, 0 chance). Merging well
-    separated clusters is stable too, so the largest number is suggested that is about as stable as the best (to 10 %),
-    as long as the last cluster explains more of the other half (by 2 %). None is, if no number reaches a stability of
-    0.5.
+    The rows of each task are split into halves several times. Each half is clustered, all tasks together, in the
+    embedding that the consensus of `SPMTC` uses, and its centres label the other half. The stability of a number of
+    clusters is the adjusted Rand index between these labels and the other half's own clusters. Merging well separated
+    clusters is stable too, so the largest number is suggested that is about as stable as the best (within 10 %), as
+    long as the last cluster explains at least 2 % more of the other half. No number is suggested if none reaches a
+    stability of 0.5.
 
     Parameters
     ----------
     X : array, sparse matrix or data frame of shape (n, d), or a dict or list of them
-        The rows of all tasks, or one item a task.
+        The rows of all tasks, or one item per task.
     tasks : sequence of n hashable labels, optional
         The task of each row of X. None: one task.
     n_clusters : iterable of int, default=range(2, 11)
@@ -108,7 +108,7 @@ def select_n_clusters(
     sample_weight : array of shape (n,), optional
         Weights of the rows.
     random_state : int, RandomState or None, default=None
-        An int makes the result repeatable.
+        Determines random number generation. Pass an int for reproducible results.
     n_jobs : int, default=None
         Number of splits that run at the same time, in threads. It does not change the result.
 
@@ -224,7 +224,7 @@ def _suggest(numbers: list[int], stability: Array, explained: Array) -> tuple[in
     chosen = max(c for c, value, ok in zip(numbers, stability, worth, strict=True) if ok and value >= AS_GOOD * best)
     value = float(stability[numbers.index(chosen)])
     if value == best:
-        reason = f"{chosen} clusters: halves of the data agree best on them (stability {value:.2f})."
+        reason = f"{chosen} clusters: the halves of the data agree best on them (stability {value:.2f})."
     else:
         reason = f"{chosen} clusters: about as stable ({value:.2f}) as the best ({best:.2f}), and they explain more."
     return chosen, reason + (" It is the largest number compared: try larger ones." if chosen == numbers[-1] else "")

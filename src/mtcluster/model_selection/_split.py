@@ -1,4 +1,4 @@
-"""Cross-validation for tasks: splits that know them, and a score that does."""
+"""Cross-validation that knows tasks: splitters, and a scorer."""
 
 from __future__ import annotations
 
@@ -35,31 +35,31 @@ class _TaskSplitter(BaseCrossValidator):
 
 
 class TaskKFold(_TaskSplitter):
-    """K folds, each with its share of every task.
+    """K-fold cross-validation in which every fold has its share of every task.
 
-    Every task is there in every training set, so the rows held out belong to tasks that the model knows.
+    Every task is in every training set, so the rows held out belong to tasks that the model knows.
 
     Parameters
     ----------
     n_splits : int, default=5
         Number of folds, at least 2 and at most the number of rows of the smallest task.
     shuffle : bool, default=False
-        Whether rows are drawn at random. False: the rows of a task go to the folds in their order.
+        Whether rows are shuffled before they are split. False: the rows of a task go to the folds in their order.
     random_state : int, RandomState or None, default=None
-        An int makes the draw repeatable.
+        Determines random number generation. Pass an int for reproducible results.
 
     See Also
     --------
-    LeaveOneTaskOut : Folds that are tasks.
-    joint_accuracy_scorer : A score of labelled rows.
+    LeaveOneTaskOut : Each fold is a task.
+    joint_accuracy_scorer : A scorer for rows of known classes.
 
     Notes
     -----
-    What a search may compare depends on the score. `model.score`, minus the mean loss of the rows held out, is
-    comparable between models of the same loss: for `n_components`, `weighting`, `initial_fraction`, `init`. It rises
-    with `n_clusters` in any case, and means another thing under another `within_weight`, `task_offset` or `coupling`.
-    `joint_accuracy_scorer` compares all of these, where classes are known; `mtcluster.model_selection.select_n_clusters`
-    chooses the number of clusters where they are not.
+    What a search can compare depends on the score. `model.score`, minus the mean loss of the rows held out, is
+    comparable between models with the same loss: for `n_components`, `weighting`, `initial_fraction`, `init`. It always
+    rises with `n_clusters`, and has another meaning under another `within_weight`, `task_offset` or `coupling`.
+    `joint_accuracy_scorer` compares all of these, where classes are known; `select_n_clusters` chooses the number of
+    clusters where they are not.
 
     Examples
     --------
@@ -86,18 +86,18 @@ class TaskKFold(_TaskSplitter):
         self.random_state: Any = random_state
 
     def split(self, X: Any, y: Any = None, tasks: Any = None, groups: Any = None) -> Iterator[tuple[Array, Array]]:
-        """Rows to fit on, and rows to test on.
+        """Generate rows to fit on, and rows to test on.
 
         Parameters
         ----------
         X : array, sparse matrix or data frame of shape (n, d)
             The rows; only their number matters.
         y : ignored
-            Present for scikit-learn's conventions.
+            Present for API consistency.
         tasks : sequence of n labels
             The task of each row.
         groups : sequence of n labels, optional
-            Taken for `tasks` where these are None: the name that scikit-learn passes on without metadata routing.
+            Used as `tasks` if these are None: the name that scikit-learn passes on without metadata routing.
 
         Yields
         ------
@@ -121,7 +121,7 @@ class TaskKFold(_TaskSplitter):
         Parameters
         ----------
         X, y, tasks, groups : ignored
-            Present for scikit-learn's conventions.
+            Present for API consistency.
 
         Returns
         -------
@@ -132,15 +132,14 @@ class TaskKFold(_TaskSplitter):
 
 
 class LeaveOneTaskOut(_TaskSplitter):
-    """Each task held out in turn, which tells how well a model of the others labels a new data set.
+    """Each task held out in turn: how well a model of the other tasks labels a new data set.
 
-    In a model the shared centres decide for rows of a task that it does not know. Where the means of tasks are taken
-    out (`task_offset_`), these lie at the middle of the tasks that were there, so the score says what a data set that
-    has not been moved there can expect.
+    The shared centres decide about rows of a task that was not in `fit`; where tasks have offsets, the new task is
+    placed by its mean (see `SPMTC.predict`).
 
     See Also
     --------
-    TaskKFold : Folds with their share of every task.
+    TaskKFold : Folds with a share of every task.
 
     Examples
     --------
@@ -150,12 +149,18 @@ class LeaveOneTaskOut(_TaskSplitter):
     """
 
     def split(self, X: Any, y: Any = None, tasks: Any = None, groups: Any = None) -> Iterator[tuple[Array, Array]]:
-        """Rows to fit on, and those of one task to test on, the tasks in their order.
+        """Generate rows to fit on, and the rows of one task to test on.
 
         Parameters
         ----------
-        X, y, tasks, groups
-            As in `TaskKFold.split`.
+        X : array, sparse matrix or data frame of shape (n, d)
+            The rows; only their number matters.
+        y : ignored
+            Present for API consistency.
+        tasks : sequence of n labels
+            The task of each row.
+        groups : sequence of n labels, optional
+            Used as `tasks` if these are None: the name that scikit-learn passes on without metadata routing.
 
         Yields
         ------
@@ -164,7 +169,7 @@ class LeaveOneTaskOut(_TaskSplitter):
         """
         labels, codes = self._read(X, tasks, groups)
         if len(labels) < 2:
-            raise ValueError(f"tasks holds one task, {labels.tolist()[0]!r}: to leave one out takes at least 2.")
+            raise ValueError(f"tasks holds one task, {labels.tolist()[0]!r}: at least 2 are needed.")
         for k in range(len(labels)):
             yield np.flatnonzero(codes != k), np.flatnonzero(codes == k)
 
@@ -173,8 +178,14 @@ class LeaveOneTaskOut(_TaskSplitter):
 
         Parameters
         ----------
-        X, y, tasks, groups
-            As in `split`; X may be None.
+        X : array, sparse matrix or data frame of shape (n, d), optional
+            The rows; only their number matters.
+        y : ignored
+            Present for API consistency.
+        tasks : sequence of n labels
+            The task of each row.
+        groups : sequence of n labels, optional
+            Used as `tasks` if these are None.
 
         Returns
         -------

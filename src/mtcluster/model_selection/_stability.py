@@ -1,4 +1,4 @@
-"""How sure one can be of clusters: the same fit again, from other starts."""
+"""Stability of clusters under restarts: the same fit with other seeds."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from .._sklearn_compat import safe_indexing
 from .._utils.tasks import as_parts, encode_tasks
+from ..consensus import shared_embeddings
 from ..core.arrays import Array, host
 from ..core.matching import renumber
 from ..core.sampling import Sampling, draw_by_task
@@ -32,13 +33,13 @@ class Stability:
     agreement : float
         Share of the rows that get the same cluster again, after clusters are matched; mean over restarts.
     n_restarts : int
-        How often the model was fitted again.
+        Number of restarts.
     n_rows : int
-        Rows that were compared.
+        Number of rows that were compared.
     clusters : list of float
-        For each cluster, the overlap with the one that it is matched with: rows in both as a share of rows in either.
+        For each cluster, the Jaccard index with the cluster that it is matched with, averaged over restarts.
     tasks : list of float
-        The agreement in each task.
+        Agreement in each task.
     """
 
     agreement: float
@@ -58,27 +59,27 @@ def restart_stability(
     random_state: Any = 0,
     n_jobs: int | None = None,
 ) -> Stability:
-    """Fit a model again with other seeds, and see how many rows get the same cluster.
+    """Fit a model again with other seeds, and count the rows that get the same cluster.
 
-    Where there are more than `max_rows` rows the fits are made on a sample of them, so that the number tells also how
-    much the clusters depend on the rows at hand.
+    With more than `max_rows` rows the restarts use a sample of them, so that the result also tells how much the
+    clusters depend on the rows at hand.
 
     Parameters
     ----------
     model : estimator
-        Fitted on X and tasks; it is left as it is.
+        Fitted on X and tasks; it is not changed.
     X : array, sparse matrix or data frame of shape (n, d)
         The rows that it was fitted on.
     tasks : sequence of n labels, optional
         The task of each row.
     n_restarts : int, default=5
-        Number of fits.
+        Number of restarts.
     max_rows : int, default=3000
-        Rows of such a fit, or a few more: every task keeps at least 100, if it has them.
+        Rows of a restart, or a few more: every task keeps at least 100, if it has as many.
     random_state : int, RandomState or None, default=0
         Seeds of the sample and of the fits.
     n_jobs : int, default=None
-        Fits that run at the same time, in threads.
+        Restarts that run at the same time, in threads.
 
     Returns
     -------
@@ -98,7 +99,7 @@ def restart_stability(
     check_is_fitted(model)
     if not has_fit_parameter(model, "tasks"):
         raise TypeError(
-            f"model is {type(model).__name__}, which knows no tasks: take one of mtcluster's, such as "
+            f"model is {type(model).__name__}, which takes no tasks: use an estimator of mtcluster, such as "
             f"Pooled({type(model).__name__}(...))."
         )
     if as_parts(X, "X") is not None:
@@ -112,9 +113,10 @@ def restart_stability(
     rows = _sample(codes, len(names), Sampling(max_rows, least), rng)
     some, own, at = safe_indexing(X, rows), labels[rows], codes[rows]
     seeds = rng.randint(np.iinfo(np.int32).max, size=n_restarts)
-    again = Parallel(n_jobs=n_jobs, require="sharedmem")(
-        delayed(_fit_again)(model, some, None if tasks is None else names[at], seed) for seed in seeds
-    )
+    with shared_embeddings():
+        again = Parallel(n_jobs=n_jobs, require="sharedmem")(
+            delayed(_fit_again)(model, some, None if tasks is None else names[at], seed) for seed in seeds
+        )
     first = min(int(found.min()) for found in (own, *again))  # −1 where there is noise
     own, again = own - first, [found - first for found in again]
     c = max(int(found.max()) for found in (labels - first, *again)) + 1
