@@ -25,7 +25,10 @@ PAGES = [
 ]
 BLOCK = re.compile(r"^```(python|console)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 BLOCKS = {path: BLOCK.findall(path.read_text(encoding="utf-8")) for path in PAGES}
-EXAMPLES = sorted((ROOT / "examples").glob("plot_*.py"))
+EXAMPLES = [
+    pytest.param(path, marks=pytest.mark.data) if "load_task_set(" in path.read_text(encoding="utf-8") else path
+    for path in sorted((ROOT / "examples").glob("plot_*.py"))
+]
 COUNTRIES = ["chile", "ghana", "norway"]
 BORROWED = {"normalized_mutual_info_score"}  # public names that other libraries document
 
@@ -68,6 +71,7 @@ def run_command(line):
         return stop.code or 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", [path for path in PAGES if BLOCKS[path]], ids=name)
 def test_every_block_of_a_page_runs(path, folder, capsys):
     for number, (kind, text) in enumerate(BLOCKS[path], start=1):
@@ -83,6 +87,7 @@ def test_every_block_of_a_page_runs(path, folder, capsys):
             capsys.readouterr()
 
 
+@pytest.mark.slow
 def test_the_parts_that_contributing_shows_can_be_registered(tmp_path):
     """In a process of its own: they stay registered."""
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
@@ -97,6 +102,7 @@ def test_the_readme_shows_code():
     assert BLOCKS[ROOT / "README.md"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", EXAMPLES, ids=name)
 def test_every_example_runs(path, tmp_path):
     pytest.importorskip("matplotlib")
