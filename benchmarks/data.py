@@ -1,6 +1,6 @@
 """The rows that the benchmarks run on, generated from the parameters given here.
 
-`python -m benchmarks.data` prints how many iterations k-means needs a start on each shape.
+`python -m benchmarks.data` prints how many iterations k-means needs per start on each shape.
 """
 
 from __future__ import annotations
@@ -18,31 +18,31 @@ Array = NDArray[Any]
 
 
 KINDS = {"dense": "dense", "counts": "sparse counts", "tfidf": "sparse TF-IDF"}
-LARGE = 40_000  # rows from which fixed costs no longer count
+LARGE = 40_000  # rows from which fixed costs are negligible
 
 
 @dataclass(frozen=True)
 class Shape:
-    """What decides a generated data set; tasks are interleaved: every row's task is drawn."""
+    """Parameters of a generated data set; tasks are interleaved: the task of each row is drawn at random."""
 
     kind: str  # of KINDS
     n: int
     d: int
     n_tasks: int = 4
     n_clusters: int = 8
-    tokens: int = 0  # text: words a row, some of them equal, so that non-zeros are fewer
+    tokens: int = 0  # text: words per row, some of them equal, so that there are fewer non-zeros
     topic_strength: float = 0.0  # text: standard deviation of the log odds of a word between topics
-    separation: float = 0.0  # dense: standard deviation of a centre's coordinate, that of a row around it being 1
+    separation: float = 0.0  # dense: standard deviation of the centres; that of rows around them is 1
     latent: int = 0  # dense: dimension of the space the blobs lie in
-    noise: float = 0.0  # dense: standard deviation of the rest, in every feature
-    task_shift: float = 0.0  # how far centres (dense) and log odds (text) of a task lie from the common ones
+    noise: float = 0.0  # dense: standard deviation of the noise in every feature
+    task_shift: float = 0.0  # difference of the centres (dense) and log odds (text) of a task from the common ones
     seed: int = 0
 
     def __str__(self) -> str:
         return f"{spaced(self.n)} × {spaced(self.d)} {KINDS[self.kind]}"
 
     def at_most(self, n: int) -> Shape:
-        """The same with no more than n rows."""
+        """The same shape with at most n rows."""
         return replace(self, n=min(n, self.n))
 
 
@@ -57,12 +57,12 @@ TALL = Shape("dense", 100_000, 128, latent=12, noise=0.3, separation=0.7, task_s
 WIDE = Shape("dense", 2_000, 5_000, latent=6, noise=0.03, separation=0.7, task_shift=0.3, seed=17)
 SHAPES = (COUNTS, TFIDF, TALL, WIDE)
 
-# The size of the paper's PEOPLEvsPLACES: two tasks, two clusters, 70 non-zeros a row.
+# The size of the paper's PEOPLEvsPLACES: two tasks, two clusters, 70 non-zeros per row.
 PAPER = Shape("counts", 2_154, 4_562, n_tasks=2, n_clusters=2, tokens=77, topic_strength=0.2, task_shift=0.1, seed=5)
 
 
 def make_tasks(n: int, n_tasks: int, rng: np.random.Generator) -> Array:
-    """The task of each row, drawn, so that tasks are interleaved."""
+    """The task of each row, drawn at random, so that tasks are interleaved."""
     return rng.integers(n_tasks, size=n)
 
 
@@ -78,7 +78,7 @@ def make_rows(shape: Shape) -> tuple[Any, Array]:
 
 
 def _blobs(shape: Shape, tasks: Array, topics: Array, rng: np.random.Generator) -> Array:
-    """Overlapping Gaussian blobs in a latent space, turned into the feature space, plus noise."""
+    """Overlapping Gaussian blobs in a latent space, rotated into the feature space, plus noise."""
     common = rng.normal(scale=shape.separation, size=(shape.n_clusters, shape.latent))
     centers = common + rng.normal(scale=shape.task_shift, size=(shape.n_tasks, shape.n_clusters, shape.latent))
     loadings = np.linalg.qr(rng.normal(size=(shape.d, shape.latent)))[0].T
@@ -116,7 +116,7 @@ def _tfidf(counts: sparse.csr_matrix) -> sparse.csr_matrix:
 
 
 def sparse_noise(n: int, d: int, nonzeros: int, seed: int = 0) -> sparse.csr_matrix:
-    """Rows without clusters, each of `nonzeros` non-zeros, all features alike."""
+    """Rows without clusters, with `nonzeros` non-zeros each and equally frequent features."""
     rng = np.random.default_rng(seed)
     step = d // nonzeros  # one non-zero in each of as many equal stretches of features
     indices = np.arange(nonzeros) * step + rng.integers(step, size=(n, nonzeros))
@@ -127,7 +127,7 @@ def sparse_noise(n: int, d: int, nonzeros: int, seed: int = 0) -> sparse.csr_mat
 
 
 def dense_block(index: int, rows: int, d: int) -> Array:
-    """Block `index` of a long single-precision matrix: the same wherever it is generated."""
+    """Block `index` of a long single-precision matrix, the same wherever it is generated."""
     rng = np.random.default_rng([6, index])
     centers = np.random.default_rng(6).normal(scale=0.7, size=(8, d)).astype(np.float32)
     X = rng.standard_normal((rows, d), dtype=np.float32)
@@ -155,7 +155,7 @@ def main() -> None:
     for shape in (*SHAPES, PAPER):
         X, _ = make_rows(shape)
         filled = X.nnz / shape.n if sparse.issparse(X) else shape.d
-        print(f"{shape}, {filled:.0f} non-zeros a row:", *kmeans_iterations(X, shape.n_clusters, starts))
+        print(f"{shape}, {filled:.0f} non-zeros per row:", *kmeans_iterations(X, shape.n_clusters, starts))
 
 
 if __name__ == "__main__":

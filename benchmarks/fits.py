@@ -1,7 +1,7 @@
-"""What is timed, by name; as a program, one of them in a process of its own, so that its peak memory can be read.
+"""The methods that are timed, by name; as a program, one of them in its own process, to measure its peak memory.
 
-`python -m benchmarks.fits FOLDER METHOD N_CLUSTERS` prints seconds, peak memory beyond what was held before
-(the rows, the libraries, what the method was given) and iterations, as JSON.
+`python -m benchmarks.fits FOLDER METHOD N_CLUSTERS` prints seconds, peak memory in addition to what was used before
+(the rows, the libraries, the arguments of the method) and iterations, as JSON.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ from sklearn.decomposition import NMF
 from mtcluster import LSSMTC, SPMTC
 
 Array = NDArray[Any]
-Call = Callable[[], Any]  # what is timed; what it returns may have n_iter_
-Method = Callable[[Any, Array, int], Call]  # X, tasks, number of clusters → what is timed
+Call = Callable[[], Any]  # is timed; its result may have n_iter_
+Method = Callable[[Any, Array, int], Call]  # X, tasks, number of clusters → the call that is timed
 WITHIN_WEIGHT = 0.5
 NAIVE_ITERATIONS = 3
 
 
 @contextmanager
 def saved(X: Any, tasks: Array) -> Iterator[Path]:
-    """A folder with the rows, for other processes; one .npy file an array: reading it back holds nothing twice."""
+    """A folder with the rows for other processes, one .npy file per array, so that reading makes no second copy."""
     with tempfile.TemporaryDirectory() as name:
         save_rows(Path(name), X, tasks)
         yield Path(name)
@@ -53,7 +53,7 @@ def save_rows(folder: Path, X: Any, tasks: Array) -> None:
 
 
 def load_rows(folder: Path) -> tuple[Any, Array]:
-    """What `saved` keeps."""
+    """The rows that `saved` has written."""
     tasks = np.load(folder / "tasks.npy")
     if (folder / "X.npy").exists():
         return np.load(folder / "X.npy"), tasks
@@ -62,7 +62,7 @@ def load_rows(folder: Path) -> tuple[Any, Array]:
 
 
 def floor(X: Any, tasks: Array, n_clusters: int) -> Call:
-    """The two products of an inner iteration, as library calls, on rows that lie grouped by task."""
+    """The two products of an inner iteration, as library calls, on rows grouped by task."""
     rng = np.random.default_rng(0)
     Xs = [X[tasks == task] for task in np.unique(tasks)]
     C = rng.normal(size=(X.shape[1], n_clusters)).astype(X.dtype)
@@ -77,7 +77,7 @@ def floor(X: Any, tasks: Array, n_clusters: int) -> Call:
 
 
 def from_start(X: Any, tasks: Array, n_clusters: int, max_iter: int, kind: str) -> Call:
-    """A plain model from given memberships that stops at `max_iter` only, a stage; `kind` is in KINDS."""
+    """A plain model from given memberships with `max_iter` iterations per stage; `kind` is in KINDS."""
     model, settings = KINDS[kind]
     init = random_memberships(X.shape[0], n_clusters, X.dtype)
     if settings["membership"] == "nonnegative":
@@ -102,7 +102,7 @@ def peer(model: Callable[[int], Any]) -> Method:
 
 
 def non_negative_factors(X: Any, tasks: Array, n_clusters: int) -> Call:
-    """NMF, for which rows with negative entries are shifted beforehand."""
+    """NMF; rows with negative entries are shifted first."""
     shifted = X if sparse.issparse(X) or X.min() >= 0 else X - X.min()
     return lambda: NMF(n_clusters, random_state=0).fit(shifted)
 
@@ -136,7 +136,7 @@ METHODS: dict[str, Method] = {
 
 
 def measure(prepare: Method, X: Any, tasks: Array, n_clusters: int) -> dict[str, float]:
-    """Time and iterations of a method, and its peak memory beyond what is held before."""
+    """Time and iterations of a method, and its peak memory in addition to what was allocated before."""
     call = prepare(X, tasks, n_clusters)
     fitted: list[Any] = []
     before, _ = memory()
@@ -146,9 +146,9 @@ def measure(prepare: Method, X: Any, tasks: Array, n_clusters: int) -> dict[str,
 
 
 def main(folder: str, method: str, n_clusters: str) -> None:
-    warnings.simplefilter("ignore")  # of peers that stop early, of a projection that couples nothing
+    warnings.simplefilter("ignore")  # peers that stop early, a projection that does not couple the tasks
     few = np.random.default_rng(0).uniform(size=(200, 12))
-    METHODS[method](few, np.arange(200) % 2, 2)()  # from here on, libraries and threads are there
+    METHODS[method](few, np.arange(200) % 2, 2)()  # loads libraries and starts threads
     X, tasks = load_rows(Path(folder))
     print(json.dumps(measure(METHODS[method], X, tasks, int(n_clusters))))
 

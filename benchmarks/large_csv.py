@@ -1,4 +1,4 @@
-"""A CSV file of 1 000 000 rows × 20 columns, read, fitted and reported by one command: seconds and peak memory.
+"""A CSV file of 1 000 000 rows × 20 columns, read, clustered and reported by one command: seconds and peak memory.
 
 python -m benchmarks.large_csv [FOLDER]
 """
@@ -39,7 +39,7 @@ def main() -> None:
         seconds = perf_counter() - began
         peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024
         size = (folder / "large.csv").stat().st_size
-        print(f"{size / 1e6:.0f} MB of CSV: {seconds:.0f} s, {peak / 1e9:.1f} GB at the most")
+        print(f"{size / 1e6:.0f} MB of CSV: {seconds:.0f} s, {peak / 1e9:.1f} GB at most")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Rows of 8 GB in Parquet on Dask workers of 1 GB each: `python -m benchmarks.larger_than_memory FOLDER`.
 
-The rows are made first, where FOLDER does not hold them yet; they are read anew in every iteration.
+The rows are generated first unless FOLDER contains them; they are read again in every iteration.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import pandas as pd
 from mtcluster import SPMTC
 
 FEATURES, CLUSTERS, TASKS = 32, 8, 4
-ROWS_A_FILE = 500_000
+ROWS_PER_FILE = 500_000
 
 
 def make_file(folder: Path, index: int) -> int:
@@ -27,19 +27,19 @@ def make_file(folder: Path, index: int) -> int:
     shape = np.random.default_rng(0)
     centers, shifts = shape.normal(size=(CLUSTERS, FEATURES)), 0.3 * shape.normal(size=(TASKS, FEATURES))
     rng = np.random.default_rng(index + 1)
-    y, tasks = rng.integers(CLUSTERS, size=ROWS_A_FILE), rng.integers(TASKS, size=ROWS_A_FILE)
-    X = rng.standard_normal((ROWS_A_FILE, FEATURES), dtype=np.float32)
+    y, tasks = rng.integers(CLUSTERS, size=ROWS_PER_FILE), rng.integers(TASKS, size=ROWS_PER_FILE)
+    X = rng.standard_normal((ROWS_PER_FILE, FEATURES), dtype=np.float32)
     X += (centers[y] + shifts[tasks]).astype(np.float32)
     frame = pd.DataFrame(X, columns=[f"f{i:02d}" for i in range(FEATURES)]).assign(task=tasks.astype(np.int8))
     frame.to_parquet(folder / "unfinished", compression=None)
     (folder / "unfinished").rename(folder / f"rows-{index:04d}.parquet")
-    return ROWS_A_FILE
+    return ROWS_PER_FILE
 
 
 def make_rows(folder: Path, gigabytes: float) -> None:
-    """As many files as it takes."""
+    """As many files as are needed."""
     folder.mkdir(parents=True, exist_ok=True)
-    n_files = round(gigabytes * 1e9 / (4 * FEATURES * ROWS_A_FILE))
+    n_files = round(gigabytes * 1e9 / (4 * FEATURES * ROWS_PER_FILE))
     for index in range(n_files):
         if not (folder / f"rows-{index:04d}.parquet").exists():
             make_file(folder, index)

@@ -1,8 +1,8 @@
 """SPMTC as the paper writes it, in dense NumPy.
 
 Examples are columns, tasks are looped over, and W comes from a whole dense eigen-decomposition of a d × d matrix in
-every inner iteration. Diagonal matrices V are applied as scalings of rows and columns, the one liberty taken: as full
-matrices they would cost another n × n product each. The inverse that the W-step lacks in print is put in.
+every inner iteration. Diagonal matrices V are applied as scalings of rows and columns, the only optimisation: as full
+matrices each would cost another n × n product. The inverse that is missing from the printed W-step is included.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ TINY = np.finfo(np.float64).tiny
 
 @dataclass(frozen=True)
 class Model:
-    """The paper's unknowns, all but V."""
+    """The unknowns of the paper, except V."""
 
     W: Array  # d × l
     M: Array  # l × c
@@ -108,7 +108,7 @@ def soft_weights(L: Array, fraction: float) -> Array:
 def spmtc(
     Xs: list[Array], n_clusters: int, n_components: int, within_weight: float, *, max_iter: int = 50, seed: int = 0
 ) -> list[NDArray[np.intp]]:
-    """Algorithm 1: half of each task first, then a tenth more a stage; the clusters of each task."""
+    """Algorithm 1: half of each task first, then a tenth more per stage; returns the clusters of each task."""
     model = first_model(Xs, n_clusters, n_components, seed)
     model = iterate(Xs, [np.ones(X.shape[1]) for X in Xs], model, within_weight, WARMUP_ITERATIONS)
     for fraction in np.arange(0.5, 1.01, 0.1):

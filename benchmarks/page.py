@@ -1,4 +1,4 @@
-"""Rows → the page, its plot, and a line in the terminal; nothing here measures."""
+"""Rows → the page, its plot, and lines in the terminal; nothing is measured here."""
 
 from __future__ import annotations
 
@@ -10,39 +10,39 @@ from benchmarks.rows import Row
 SIGNS = {"<=": "≤", ">=": "≥"}
 TITLES = {
     "iteration": (
-        "An inner iteration over its floor",
-        "The floor is what an iteration cannot do without: X_k @ C (d × c) and X_k.T @ R (n_k × c) for each task, "
-        "as library calls on rows that lie grouped by task, with the threads of BLAS or with one, whichever is "
-        "faster. An iteration is what a fit from a given start takes longer for each iteration more; its rows come "
-        "with tasks interleaved. Peak memory is that of a fit of a few iterations, beyond what the process held "
-        "before, X included.",
+        "An inner iteration compared with its floor",
+        "The floor is the time of the products that an iteration needs, X_k @ C (d × c) and X_k.T @ R (n_k × c) for "
+        "each task, as library calls on rows grouped by task, with the threads of BLAS or with one, whichever is "
+        "faster. The time of an iteration is the difference between fits of many and few iterations from the same "
+        "start, on rows with interleaved tasks. Peak memory is that of a fit of a few iterations, in addition to "
+        "what the process used before, which includes X.",
     ),
     "fits": (
-        "Fits over peers",
-        "Whole fits, each in a process of its own, on the same rows. SPMTC: all defaults; with within_weight=0.5: "
-        "the plain model from six k-means starts. SpectralClustering takes the neighbour graph, since its dense "
-        "kernel does not fit in memory at the large shapes, and fewer rows where the graph takes minutes. NMF gets "
-        "dense rows shifted to be non-negative. Peak memory is that of the process during the fit, beyond what it "
-        "held before, X included; the limit is 10 (n c + m c d) numbers + 50 MB.",
+        "Fits compared with other methods",
+        "Complete fits, each in its own process, on the same rows. SPMTC: all defaults; with within_weight=0.5: "
+        "the plain model from six k-means starts. SpectralClustering uses the neighbour graph, since its dense "
+        "kernel does not fit in memory for the large shapes, and fewer rows where the graph takes minutes. For NMF "
+        "dense rows are shifted to be non-negative. Peak memory is that of the process during the fit, in addition to "
+        "what it used before, which includes X; the limit is 10 (n c + m c d) numbers + 50 MB.",
     ),
     "paper": (
         "At the size of the paper's PEOPLEvsPLACES",
         "Two tasks, two clusters. The paper as written is `benchmarks/naive.py`: dense, with the eigenvectors of a "
-        "d × d matrix in every iteration. Three of its iterations are timed, and as many are counted as the fit "
-        "beside it took from its best start. Projection: coupling='projection' with within_weight=0.5. The "
-        "paper's settings: besides, non-negative memberships and its soft rule, from one random start.",
+        "d × d matrix in every iteration. Three of its iterations are timed, and multiplied by the number of "
+        "iterations of the fit that it is compared with. Projection: coupling='projection' with within_weight=0.5. The "
+        "paper's settings: in addition, non-negative memberships and its soft rule, from one random start.",
     ),
     "growth": (
         "Growth of an inner iteration",
-        "Slope on a log-log scale over a factor of 64 of one size, all else fixed; 1 is linear. LSSMTC, binary "
+        "Slope on a log-log scale when one size grows by a factor of 64; 1 is linear. LSSMTC, binary "
         "memberships, 4 tasks, 8 clusters.",
     ),
     "dask": (
         "Dask",
         "Worker processes of one thread on this machine, rows on the workers in eight chunks; SPMTC, binary "
         "memberships, the same given start. Peak memory is that of all workers together. The model a + b · rows / "
-        "workers is fitted to the measured iterations; the last line is what it says of more rows on more workers "
-        "of this kind.",
+        "workers is fitted to the measured iterations; the last line is its extrapolation to more rows on more "
+        "such workers.",
     ),
     "data": (
         "The rows",
@@ -52,7 +52,7 @@ TITLES = {
 
 
 def number(value: float) -> str:
-    """Three digits are all a timing is worth."""
+    """Three digits."""
     if value >= 100:
         return f"{value:,.0f}".replace(",", " ")
     return f"{value:.3g}"
@@ -71,7 +71,7 @@ def line(row: Row) -> str:
 
 
 def cell(row: Row | None) -> str:
-    """A value, with its limit where it has one; bold where it is missed."""
+    """A value, with its limit if it has one; bold if the limit is missed."""
     if row is None:
         return ""
     value = number(row.value) if row.kept else f"**{number(row.value)}**"
@@ -108,8 +108,8 @@ def markdown(rows: list[Row]) -> str:
         f"Made by `make bench` on {machine['cores']:.0f} cores with {machine['memory']:.0f} GiB of memory, "
         f"load {machine['load before the run']:.1f} before the run "
         f"({', '.join(sorted({row.versions for row in rows}))}). Both sides of a ratio are measured in the same run, "
-        "in turns, and the best of several counts (what takes long is measured fewer times). "
-        f"{kept} of {len(limited)} values keep their limit, given in brackets; the others are bold. "
+        "in turns, and the best of several measurements counts (long ones are repeated fewer times). "
+        f"{kept} of {len(limited)} values are within their limit, given in brackets; the others are bold. "
         "Every number is a row of [speed.csv](speed.csv).",
         "",
         "![Growth of an inner iteration, and times of fits](speed.png)",

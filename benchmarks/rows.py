@@ -1,33 +1,33 @@
-"""A measurement is one flat row; a file of rows is all that the page needs."""
+"""A measurement is one flat row; the page is made from a file of rows only."""
 
 from __future__ import annotations
 
 import csv
-import platform
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, fields
 from functools import cache
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
+
+from mtcluster._utils import text
 
 
 @dataclass(frozen=True)
 class Row:
-    """One number and what it is."""
+    """One number and its description."""
 
-    part: str  # of the run
-    case: str  # on what rows
-    subject: str  # of what
+    part: str  # of the benchmark
+    case: str  # the rows
+    subject: str  # the method
     quantity: str
     value: float
     unit: str = ""
-    limit: str = ""  # what the value should keep: "<= 2", ">= 100"
+    limit: str = ""  # of the value, such as "<= 2" or ">= 100"
     versions: str = ""
 
     @property
     def kept(self) -> bool:
-        """Whether the value keeps its limit."""
+        """Whether the value is within its limit."""
         if not self.limit:
             return True
         sign, bound = self.limit.split()
@@ -36,9 +36,9 @@ class Row:
 
 @cache
 def versions() -> str:
-    """What computed a row."""
-    names = ("mtcluster", "numpy", "scipy", "scikit-learn")
-    return " ".join([f"python={platform.python_version()}", *(f"{name}={version(name)}" for name in names)])
+    """The versions of Python and of the packages that determine a row."""
+    found = text.versions(("mtcluster", "numpy", "scipy", "scikit-learn"))
+    return " ".join(f"{name}={version}" for name, version in found.items())
 
 
 def measured(

@@ -1,4 +1,4 @@
-"""How the time of an inner iteration grows: with the size of a problem, and over Dask workers."""
+"""How the time of an inner iteration grows with the size of the problem, and with Dask workers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from scipy.optimize import nnls
 
 FACTORS = (1, 4, 16, 64)
 PACES = {"LSSMTC, binary": (2, 22), "LSSMTC, non-negative": (2, 22), "SPMTC, binary": (1, 4)}  # pairs of max_iter
-FEATURES = 32  # of the rows on Dask
+FEATURES = 32  # of the rows in Dask arrays
 CHUNKS = 8
 DASK_KIND = "SPMTC, binary"
 WANTED_ROWS, WANTED_WORKERS = 100_000_000, 16
@@ -34,7 +34,7 @@ def seconds_an_iteration(
     kinds: tuple[str, ...],
     others: Mapping[str, Callable[[], Any]] = MappingProxyType({}),
 ) -> dict[str, float]:
-    """Seconds an inner iteration takes: what a fit with more of them takes longer. And those of other calls."""
+    """Seconds per inner iteration, from fits with few and many of them, and the seconds of other calls."""
     fits = {(kind, pace): from_start(X, tasks, n_clusters, pace, kind) for kind in kinds for pace in PACES[kind]}
     iterations: dict[Any, int] = {}
 
@@ -47,13 +47,15 @@ def seconds_an_iteration(
         few, many = ((kind, pace) for pace in PACES[kind])
         more = iterations[many] - iterations[few]
         if more < 5:
-            raise RuntimeError(f"{kind} on {X.shape}: only {more} iterations more at max_iter={many[1]} than {few[1]}.")
+            raise RuntimeError(
+                f"{kind} on {X.shape}: only {more} more iterations at max_iter={many[1]} than at {few[1]}."
+            )
         seconds[kind] = (best[many] - best[few]) / more
     return seconds
 
 
 def growing(base: int) -> dict[str, tuple[str, Callable[[int], tuple[Any, int, int]]]]:
-    """What grows → what else there is, and factor → X, number of tasks, number of clusters."""
+    """The size that grows → the other sizes, and a function: factor → X, number of tasks, number of clusters."""
 
     def blobs(n: int, d: int) -> Any:
         return data.make_rows(replace(data.WIDE, n=n, d=d))[0]
@@ -62,7 +64,7 @@ def growing(base: int) -> dict[str, tuple[str, Callable[[int], tuple[Any, int, i
         "rows": (f"from {spaced(base)}, 64 dense features", lambda f: (blobs(base * f, 64), 4, 8)),
         "features": (f"from 64, {spaced(2 * base)} dense rows", lambda f: (blobs(2 * base, 64 * f), 4, 8)),
         "non-zeros": (
-            f"from 4 a row, {spaced(10 * base)} rows, 1 024 features",
+            f"from 4 per row, {spaced(10 * base)} rows, 1 024 features",
             lambda f: (data.sparse_noise(10 * base, 1_024, 4 * f), 4, 8),
         ),
         "tasks": (f"from 1, {spaced(32 * base)} rows, 64 dense features", lambda f: (blobs(32 * base, 64), f, 8)),
@@ -86,7 +88,7 @@ def measure_growth(base: int, rounds: int) -> Iterator[Row]:
 
 
 def measure_dask(sizes: tuple[int, ...], rounds: int) -> Iterator[Row]:
-    """Dask over one process at the first size; seconds an iteration over rows and workers, and what they imply."""
+    """Dask compared with one process at the first size; seconds per iteration by rows and workers, with a model."""
     workers = min(os.cpu_count() or 1, CHUNKS)
     yield from _dask_over_one_process(sizes[0], workers, rounds)
     loads, times = [], []
@@ -97,7 +99,7 @@ def measure_dask(sizes: tuple[int, ...], rounds: int) -> Iterator[Row]:
         yield measured("dask", _case(n), _workers(count), "an iteration", 1e3 * times[-1], "ms")
     (a, b), _ = nnls(np.column_stack([np.ones(len(loads)), loads]), times)
     yield measured("dask", "model", "a", "an iteration", 1e3 * a, "ms")
-    yield measured("dask", "model", "b, a million rows on a worker", "an iteration", 1e3 * b, "ms")
+    yield measured("dask", "model", "b, per million rows on a worker", "an iteration", 1e3 * b, "ms")
     wanted = a + b * WANTED_ROWS / 1e6 / WANTED_WORKERS
     subject = f"{_workers(WANTED_WORKERS)}, a + b · rows / workers"
     yield measured("dask", _case(WANTED_ROWS), subject, "an iteration", 1e3 * wanted, "ms")
@@ -128,7 +130,7 @@ def _dask_over_one_process(n: int, workers: int, rounds: int) -> Iterator[Row]:
 
 @contextmanager
 def rows_on_workers(n: int, workers: int) -> Iterator[tuple[Any, Any]]:
-    """The rows of `dense_block` as a Dask array that lies on worker processes of this machine; and their client."""
+    """The rows of `dense_block` as a Dask array on worker processes of this machine, and their client."""
     import dask.array as da
     from dask import delayed
     from distributed import Client, LocalCluster, wait

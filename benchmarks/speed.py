@@ -1,6 +1,6 @@
-"""Time and memory, as ratios taken in one run: `make bench`, or `python -m benchmarks.speed` in the project's folder.
+"""Time and memory, as ratios measured in one run: `make bench`, or `python -m benchmarks.speed` in the main folder.
 
-Every measurement is a flat row; the page and the plot are made of rows alone.
+Every measurement is a flat row; the page and the plot are made from the rows only.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Plan:
     growth_base: int = 2_000
     dask_rows: tuple[int, ...] = (1_000_000, 2_000_000, 4_000_000)
     rounds: int = 3
-    short_rounds: int = 5  # of what takes a second or less
+    short_rounds: int = 5  # for calls of a second or less
 
 
 QUICK = Plan(
@@ -58,17 +58,17 @@ QUICK = Plan(
 
 
 def measure_data(plan: Plan) -> Iterator[Row]:
-    """What the rows are like, and how long k-means takes on them."""
+    """Properties of the rows, and iterations of k-means on them."""
     for shape in plan.shapes:
         X, _ = data.make_rows(shape)
         counts = data.kmeans_iterations(X, shape.n_clusters, plan.kmeans_starts)
-        yield measured("data", shape, "", "non-zeros a row", X.nnz / shape.n if sparse.issparse(X) else shape.d)
+        yield measured("data", shape, "", "non-zeros per row", X.nnz / shape.n if sparse.issparse(X) else shape.d)
         for name, value in (("fewest", counts[0]), ("median", np.median(counts)), ("most", counts[-1])):
-            yield measured("data", shape, "", f"k-means iterations a start, {name}", value)
+            yield measured("data", shape, "", f"k-means iterations per start, {name}", value)
 
 
 def measure_iteration(plan: Plan) -> Iterator[Row]:
-    """An inner iteration over the two products that it cannot do without."""
+    """An inner iteration compared with the two products that it needs."""
     few, many = PACES["LSSMTC, binary"]
     for shape in plan.shapes:
         X, tasks = data.make_rows(shape)
@@ -86,9 +86,9 @@ def measure_iteration(plan: Plan) -> Iterator[Row]:
 
 
 def _floors(products: Callable[[], None], times: int) -> dict[str, Callable[[], None]]:
-    """The floor as often as there are iterations, with the threads that BLAS takes by itself and with one.
+    """The two products, repeated as often as there are iterations, with the default threads of BLAS and with one.
 
-    The faster one counts: where another process keeps a core busy, threads that wait for each other make small products
+    The faster one counts: if another process keeps a core busy, threads that wait for each other make small products
     many times slower.
     """
     controller = ThreadpoolController()
@@ -105,7 +105,7 @@ def _floors(products: Callable[[], None], times: int) -> dict[str, Callable[[], 
 
 
 def measure_fits(plan: Plan) -> Iterator[Row]:
-    """A default fit over what one would take instead."""
+    """A default fit compared with other methods."""
     for shape in plan.shapes:
         peers = ["KMeans(n_init=10)", "NMF"]
         if shape.n > FEWER_ROWS:
@@ -131,7 +131,7 @@ def _fits(shape: Shape, ours: list[str], peers: list[str], rounds: int) -> Itera
 
 
 def measure_paper(plan: Plan) -> Iterator[Row]:
-    """Fits at the size of the paper's PEOPLEvsPLACES over its algorithm as written."""
+    """Fits at the size of the paper's PEOPLEvsPLACES, compared with its algorithm as written."""
     shape = plan.paper
     limits = {"SPMTC": "", FIXED: "<= 3", "SPMTC, projection": "<= 30", "SPMTC, the paper's settings": ""}
     with saved(*data.make_rows(shape)) as folder:
@@ -151,13 +151,13 @@ def measure_paper(plan: Plan) -> Iterator[Row]:
 
 
 def measure_machine() -> Iterator[Row]:
-    """What it is, and how busy before the run."""
+    """The machine, and its load before the run."""
     yield measured("machine", "", "", "cores", os.cpu_count() or 1)
     yield measured("machine", "", "", "memory", os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, "GiB")
     load = os.getloadavg()[0]
     yield measured("machine", "", "", "load before the run", load)
     if load > BUSY:
-        print("The machine is busy: threads wait for each other, and times of small products mean little.")
+        print("The machine is busy: threads wait for each other, and times of small products are not reliable.")
 
 
 PARTS: dict[str, Callable[[Plan], Iterator[Row]]] = {
@@ -171,7 +171,7 @@ PARTS: dict[str, Callable[[Plan], Iterator[Row]]] = {
 
 
 def printed(rows: Iterable[Row]) -> list[Row]:
-    """All rows, each printed as it comes."""
+    """All rows, each printed as soon as it is measured."""
     kept = []
     for row in rows:
         print(page.line(row), flush=True)
@@ -180,7 +180,7 @@ def printed(rows: Iterable[Row]) -> list[Row]:
 
 
 def write(folder: Path, rows: list[Row]) -> None:
-    """Put these rows in the place of those of the same parts; rewrite the page."""
+    """Replace the rows of the same parts by these, and write the page again."""
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / "speed.csv"
     measured_now = {row.part for row in rows}
@@ -193,15 +193,15 @@ def write(folder: Path, rows: list[Row]) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--only", action="append", choices=PARTS, help="measure this part; may be given several times")
-    parser.add_argument("--quick", action="store_true", help="small sizes, to see that all works; writes nothing")
-    parser.add_argument("--render", action="store_true", help="measure nothing: the page from the rows of the last run")
+    parser.add_argument("--only", action="append", choices=PARTS, help="measure this part only; may be repeated")
+    parser.add_argument("--quick", action="store_true", help="small sizes, to check that all works; writes nothing")
+    parser.add_argument("--render", action="store_true", help="measure nothing: write the page of speed.csv again")
     parser.add_argument("--out", type=Path, default=Path("docs/results"), help="folder of speed.csv, .md and .png")
     arguments = parser.parse_args()
     if arguments.render:
         write(arguments.out, [])
         return
-    warnings.simplefilter("ignore")  # of peers that stop early and fits that are stopped on purpose
+    warnings.simplefilter("ignore")  # peers that stop early, and fits that are stopped on purpose
     plan = QUICK if arguments.quick else Plan()
     machine = printed(measure_machine())
     for part in arguments.only or PARTS:

@@ -1,4 +1,4 @@
-"""Clocks and memory: best of several, taken in turns, so that what else the machine does hits every side alike."""
+"""Time and memory: the best of several measurements, taken in turns, so that other load affects all methods equally."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 
 MB = 1e6
-ENOUGH = 10.0  # seconds: what has taken longer in all is not measured again
+ENOUGH = 10.0  # seconds: a call that has taken longer in total is not measured again
 
-Measures = dict[str, float]  # seconds, and what else a measurement gives
+Measures = dict[str, float]  # seconds and other measures
 
 
 def seconds_of(call: Callable[[], Any]) -> float:
@@ -50,12 +50,12 @@ def best_times(calls: Mapping[Any, Callable[[], Any]], rounds: int) -> dict[Any,
 
 
 def best_in_children(folder: Path, methods: Sequence[str], n_clusters: int, rounds: int) -> dict[str, Measures]:
-    """Shortest time and smallest peak memory of methods of `benchmarks.fits`, each time in a process of its own."""
+    """Shortest time and smallest peak memory of methods of `benchmarks.fits`, each in its own process."""
     return in_turns({method: partial(in_child, folder, method, n_clusters) for method in methods}, rounds)
 
 
 def in_child(folder: Path, method: str, n_clusters: int) -> Measures:
-    """Time, peak memory and iterations of a method of `benchmarks.fits` in a process of its own, on saved rows."""
+    """Time, peak memory and iterations of a method of `benchmarks.fits` in its own process, on saved rows."""
     command = [sys.executable, "-m", "benchmarks.fits", str(folder), method, str(n_clusters)]
     done = subprocess.run(command, stdout=subprocess.PIPE, check=True, text=True)
     return json.loads(done.stdout.splitlines()[-1])
@@ -64,7 +64,7 @@ def in_child(folder: Path, method: str, n_clusters: int) -> Measures:
 def memory() -> tuple[float, float]:
     """Resident memory of this process now, and its largest so far, in MB."""
     status = Path("/proc/self/status")
-    if not status.exists():  # not Linux: the peak stands for both
+    if not status.exists():  # not Linux: the peak is used for both
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024) / MB
         return peak, peak
     lines = dict(line.split(":", 1) for line in status.read_text().splitlines())

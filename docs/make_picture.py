@@ -1,6 +1,6 @@
-"""Draws docs/picture.png: three data sets by k-means on each, by k-means on all of them, and by SPMTC.
+"""Draw docs/picture.png: three data sets clustered by k-means per task, by pooled k-means, and by SPMTC.
 
-Every panel is a fit of what it names, with its defaults and the same seed; nothing is recoloured.
+Every panel shows a fit with defaults and the same seed; nothing is recoloured.
 """
 
 from pathlib import Path

@@ -1,12 +1,12 @@
 """
-Which blood cells are the same, whatever machine read them?
-===========================================================
+Are cell types the same across technologies?
+============================================
 
-Blood cells, sequenced with three technologies, in a space of genes. Cell types should be the same in all three; what
-the machine adds should not make clusters. Each technology is a task.
+Blood cells, sequenced with three technologies. Cell types should be the same in all three, and differences between
+technologies should not form clusters. Each technology is a task.
 
-The data are peripheral blood mononuclear cells, log-normalised, with cell types that experts assigned; they serve for
-scoring alone. They are read from the folder named in `MTCLUSTER_DATA` and do not come with mtcluster.
+The data are peripheral blood mononuclear cells, log-normalised, with cell types assigned by experts, which are used for
+scoring only. They are read from the folder named by `MTCLUSTER_DATA` and are not part of mtcluster.
 """
 
 import matplotlib.pyplot as plt
@@ -30,9 +30,10 @@ for name, method in methods.items():
     print(f"{name:<23} ACC {acc:.3f}   joint {joint_accuracy(cells.y, labels, cells.tasks):.3f}")
 
 # %%
-# Left: two leading directions of all cells, coloured by technology. Middle and right: the coordinates that the model
-# gives all technologies in common (`map_`), by technology and by cluster. The leading directions mix the technologies
-# already, so a picture of them would not have warned: pooled k-means loses in the finer distinctions all the same.
+# Left: two leading directions of all cells, coloured by technology. Middle and right: the map of the fit (`map_`),
+# which is common to all technologies, by technology and by cluster. The technologies are mixed in the leading
+# directions too, so this figure would not have been a warning, but pooled k-means is less accurate in the finer
+# distinctions.
 model = methods["SPMTC"]
 plane = TruncatedSVD(3, random_state=0).fit_transform(cells.X)[:, 1:]
 colors = ["#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00"]
@@ -51,8 +52,8 @@ for ax, (title, points, groups, names) in zip(axes, views, strict=True):
 plt.show()
 
 # %%
-# What the clusters are, by the known types: cells of each type in each cluster, all technologies together. What is
-# still confused are the two kinds of T cells, which lie next to each other.
+# Cells of each known type in each cluster, over all technologies. The two kinds of T cells, which are neighbours, are
+# still confused.
 counts = np.zeros((6, 6), dtype=int)
 np.add.at(counts, (model.labels_, cells.y), 1)
 print("cluster ", *(f"{name:>10}" for name in cells.class_names))

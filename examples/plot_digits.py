@@ -2,8 +2,8 @@
 Is a digit the same cluster on every scanner?
 =============================================
 
-Handwritten digits, dealt to three scanners: one leaves them as they are, one is out of focus, one slants them. Each
-scanner is a task. k-means on each task finds digits, but numbers them as it likes. `SPMTC` numbers them alike.
+Handwritten digits on three simulated scanners: one leaves them as they are, one is out of focus, one slants them. Each
+scanner is a task. k-means per task finds digits, but numbers them arbitrarily. `SPMTC` gives them the same numbers.
 """
 
 import matplotlib.pyplot as plt
@@ -23,15 +23,15 @@ methods = {
 labels = {name: method.fit(X, tasks=tasks).labels_ for name, method in methods.items()}
 
 # %%
-# The known digits serve for scoring alone. ACC looks at each task for itself; *joint* asks that a cluster be the same
+# The known digits are used for scoring only. ACC scores each task separately; for *joint*, a cluster has to be the same
 # digit in all three.
 for name, found in labels.items():
     acc = np.mean(task_scores(y, found, tasks)["accuracy"])
     print(f"{name:<17} ACC {acc:.3f}   joint {joint_accuracy(y, found, tasks):.3f}")
 
 # %%
-# The mean image of each cluster, a column a cluster, a row a scanner. Under SPMTC a column shows one shape, sharp,
-# blurred and slanted. Under k-means per task a column is a digit by chance.
+# The mean image of each cluster: one column per cluster, one row per scanner. With SPMTC a column shows one shape,
+# sharp, blurred and slanted. With k-means per task the rows of a column usually show different digits.
 fig, parts = plt.figure(figsize=(8, 5.4), layout="constrained"), ["SPMTC", "k-means per task"]
 names = ["plain", "blurred", "slanted"]
 for part, method in zip(fig.subfigures(2, 1), parts, strict=True):
@@ -45,5 +45,5 @@ for part, method in zip(fig.subfigures(2, 1), parts, strict=True):
 plt.show()
 
 # %%
-# What the fit decided by itself, and on what evidence:
+# What the fit decided, and on what evidence:
 methods["SPMTC"].explain()

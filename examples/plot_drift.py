@@ -2,8 +2,8 @@
 What if sensors drift from batch to batch?
 ==========================================
 
-Chemical analyses of wines from three growers, measured in three batches. Between batches the instrument drifts: here
-we add the drift ourselves, so that its size is known. Batches are tasks.
+Chemical analyses of wines from three growers, measured in three batches. The instrument drifts between batches. Here
+the drift is simulated, so that its size is known. Each batch is a task.
 """
 
 import matplotlib.pyplot as plt
@@ -24,13 +24,12 @@ standard = StandardScaler().fit_transform(wine.data)
 
 
 def drifted(size):
-    """The analyses with a drift of so many standard deviations a batch, in the features on average."""
+    """The analyses with a drift of `size` standard deviations per batch, on average over the features."""
     return standard + size * batch[:, None] * direction
 
 
 # %%
-# How much drift does each way of clustering stand? *Joint accuracy*: a cluster has to be the same grower in all
-# batches.
+# How much drift does each method tolerate? For *joint accuracy*, a cluster has to be the same grower in all batches.
 sizes = [0, 0.5, 1, 1.5, 2]
 makers = {
     "SPMTC": lambda: SPMTC(n_clusters=3, random_state=0),
@@ -43,8 +42,8 @@ joint = {
 }
 
 # %%
-# Without drift pooling is as good: there is nothing to share that pooling does not share. With drift it takes batches
-# for clusters. k-means per batch does not feel the drift, but its numbers do not correspond.
+# Without drift, pooled k-means is as good. With drift, it finds batches instead of growers. k-means per batch is not
+# affected by the drift, but its clusters do not correspond.
 fig, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
 plane = PCA(2, random_state=0).fit_transform(drifted(sizes[-1]))
 for j, (color, marker) in enumerate(zip(["#0072B2", "#E69F00", "#009E73"], "o^s", strict=True)):

@@ -2,12 +2,12 @@
 Four hospitals: does the method matter, or the scaling?
 =======================================================
 
-Patients examined for heart disease in Cleveland, Budapest, Switzerland and Long Beach; 13 findings each, in different
-units, so they have to be scaled. Over all hospitals together, or within each? The example is here because the answer
-turns the order of the methods round.
+Patients examined for heart disease in Cleveland, Budapest, Switzerland and Long Beach, with 13 findings each in
+different units, which have to be scaled: over all hospitals, or within each? The ranking of the methods depends on the
+answer.
 
-The data are those known as the heart disease data of the UCI repository, missing values filled with medians. They are
-read from the folder named in `MTCLUSTER_DATA` and do not come with mtcluster.
+The data are the heart disease data of the UCI repository, with missing values replaced by medians. They are
+read from the folder named by `MTCLUSTER_DATA` and are not part of mtcluster.
 """
 
 import matplotlib.pyplot as plt
@@ -32,7 +32,7 @@ methods = {
 }
 
 # %%
-# The mean accuracy over hospitals, and with one matching of clusters and classes for all of them.
+# Mean accuracy over hospitals, with one matching of clusters and classes per hospital and with one for all (joint).
 scores = {}
 for view, X in views.items():
     print(view)
@@ -43,23 +43,24 @@ for view, X in views.items():
         print("  {:<21} accuracy {:.3f}   joint {:.3f}   NMI {:.3f}".format(name, *means))
 
 # %%
-# By hospital. The diamonds are the share of the ill, which differs widely.
+# Accuracy by hospital. The diamonds are the shares of ill patients, which differ widely.
 tasks = scores[view, name]["task"]
 ill = [np.mean(heart.y[heart.tasks == task]) for task in tasks]
 fig, axes = plt.subplots(2, 1, figsize=(8, 6), layout="constrained", sharex=True)
 for ax, view in zip(axes, views, strict=True):
     for i, (name, color) in enumerate(zip(methods, ["#0072B2", "#E69F00", "#999999"], strict=True)):
         ax.bar(np.arange(4) + 0.27 * (i - 1), scores[view, name]["accuracy"], 0.25, color=color, label=name)
-    ax.plot(np.arange(4), ill, "D", color="black", label="share of the ill")
+    ax.plot(np.arange(4), ill, "D", color="black", label="share of ill patients")
     ax.set(title=view, ylabel="accuracy", ylim=(0, 1.05), yticks=np.linspace(0, 1, 6))
 axes[1].set(xticks=range(4), xticklabels=[task.replace("_", " ") for task in tasks])
 fig.legend(*ax.get_legend_handles_labels(), ncols=4, loc="outside lower center")
 plt.show()
 
 # %%
-# Scaled over all hospitals, pooled k-means is ahead: it compares a patient with those of the other hospitals, and
-# where most are ill it calls most ill. Scaled within each hospital that comparison is gone, pooled k-means falls
-# behind, and `SPMTC` does as well as k-means on each hospital, with clusters that correspond.
+# With scaling over all hospitals, pooled k-means is best: it compares patients across hospitals. With scaling within
+# each hospital this comparison is lost, pooled k-means is worse, and `SPMTC` is about as good as k-means per hospital,
+# with clusters that correspond.
 #
-# Nothing in the data says which scaling is right; here we know because the classes are known. Where the level of a
-# task is the instrument's, scale within tasks. Where it is the patients', scale over all, and try pooling first.
+# The data do not tell which scaling is right; here it is known because the classes are known. If the level of a task
+# comes from the instrument, scale within tasks. If it comes from the patients, scale over all tasks and try pooling
+# first.

@@ -2,8 +2,8 @@
 How many clusters are there?
 ============================
 
-`select_n_clusters` splits every task into halves, clusters each half, and asks whether the halves agree. The largest
-number of clusters that is about as stable as the best is suggested.
+`select_n_clusters` splits every task into halves, clusters each half, and measures the agreement of the halves. It
+suggests the largest number of clusters that is about as stable as the best.
 """
 
 import matplotlib.pyplot as plt
@@ -16,8 +16,8 @@ clear = select_n_clusters(X, tasks=tasks, n_clusters=range(2, 9), random_state=0
 print(clear)
 
 # %%
-# The same with clusters that overlap so much that halves of the data do not lead to the same ones. The answer is then
-# that there is no clear structure, which is an answer too.
+# The same with clusters that overlap so much that the halves do not agree. The answer is then that there is no clear
+# structure.
 X, y, tasks = make_multitask_blobs(n_samples=150, n_tasks=3, n_clusters=5, separation=1.5, random_state=3)
 blurred = select_n_clusters(X, tasks=tasks, n_clusters=range(2, 9), random_state=0)
 print(blurred)

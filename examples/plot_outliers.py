@@ -1,10 +1,10 @@
 """
-Which rows do not belong?
-=========================
+Which rows are outliers?
+========================
 
-Some rows lie far from all clusters. `SPMTC` lets rows far from all others count less when it looks for a start, begins
-with the rows that fit best and lets the hardest in last, with little weight. So outliers can be told by their losses.
-Do they harm the clusters of the other rows?
+Some rows lie far from all clusters. `SPMTC` gives distant rows less weight in the consensus, begins with the rows that
+fit best, and adds the hardest last, with little weight. So outliers have large losses. How much do they affect the
+clusters of the other rows?
 """
 
 import matplotlib.pyplot as plt
@@ -13,28 +13,23 @@ from sklearn.metrics import roc_auc_score
 
 from mtcluster import SPMTC
 from mtcluster.datasets import make_multitask_blobs
+from mtcluster.inspection import outlier_scores
 from mtcluster.metrics import clustering_accuracy
 
 
 def make(share, seed):
-    """Four clusters in three tasks, a share of the rows replaced by outliers."""
+    """Four clusters in three tasks, with a share of the rows replaced by outliers."""
     return make_multitask_blobs(n_samples=200, n_features=5, outliers=share, separation=8, random_state=seed)
 
 
-def multiples(model):
-    """The loss of each row as a multiple of the usual one in its task."""
-    usual = np.array([np.median(model.losses_[model.task_indices_ == k]) for k in range(len(model.tasks_))])
-    return model.losses_ / usual[model.task_indices_]
-
-
 # %%
-# A tenth of the rows are outliers. On the left the losses; on the right when rows were let in, in stages from the
-# easiest half to all.
+# A tenth of the rows are outliers. Left: outlier scores, the loss divided by the median loss of the task. Right: the
+# stage at which rows were first selected, from the easiest half to all rows.
 X, y, tasks = make(0.1, seed=0)
 strange = y == -1
 model = SPMTC(n_clusters=4, random_state=0).fit(X, tasks=tasks)
-found = multiples(model)
-print("area under the ROC curve, outliers by loss:", round(roc_auc_score(strange, found), 3))
+found = outlier_scores(model.losses_, model.task_indices_)
+print("area under the ROC curve:", round(roc_auc_score(strange, found), 3))
 
 fig, (left, right) = plt.subplots(1, 2, figsize=(8.5, 3.4), layout="constrained")
 bins = np.geomspace(found.min(), found.max(), 40)
@@ -43,14 +38,14 @@ for shift, (name, (part, color)) in zip((-0.02, 0.02), kinds.items(), strict=Tru
     left.hist(found[part], bins, color=color, label=name)
     share = [np.mean(model.admitted_[part] == fraction) for fraction in model.fractions_]
     right.bar(model.fractions_ + shift, share, 0.04, color=color)
-left.set(xscale="log", xlabel="loss, as a multiple of the median of the task", ylabel="rows")
+left.set(xscale="log", xlabel="outlier score", ylabel="rows")
 left.legend()
-right.set(xlabel="stage: fraction of rows let in", ylabel="share of the rows of this kind")
+right.set(xlabel="stage: fraction of rows selected", ylabel="share of the rows of this kind")
 plt.show()
 
 # %%
-# How many outliers does a fit stand? Beside the plain fit, one in two steps: rows of more than ten times the usual
-# loss are set aside, and the others fitted again. Means of two sets each.
+# How many outliers does a fit tolerate? Compared are one fit, and two steps: rows with an outlier score above 10 are
+# set aside, and the model is fitted again. Means over two data sets.
 shares = [0, 0.1, 0.15, 0.2]
 plain, again = [], []
 for share in shares:
@@ -58,7 +53,7 @@ for share in shares:
     for seed in range(2):
         X, y, tasks = make(share, seed)
         model = SPMTC(n_clusters=4, random_state=0).fit(X, tasks=tasks)
-        kept, real = multiples(model) < 10, y >= 0
+        kept, real = outlier_scores(model.losses_, model.task_indices_) < 10, y >= 0
         second = SPMTC(n_clusters=4, random_state=0).fit(X[kept], tasks=tasks[kept])
         labels = (model.labels_, second.predict(X, tasks=tasks))
         pairs.append([clustering_accuracy(y[real], each[real]) for each in labels])
@@ -74,8 +69,8 @@ ax.legend(loc="lower left")
 plt.show()
 
 # %%
-# A tenth of such rows do no harm; when a fifth of all rows are outliers, some do. They are found by their losses all
-# the same, and the second step mends it.
+# A tenth of outliers does no harm; a fifth costs some accuracy. The outliers are still found by their scores, and the
+# second step restores the accuracy.
 #
-# Outliers that are alike are another matter: they form a cluster of their own, fit well, and no loss gives them away.
-# That asks for one cluster more.
+# Outliers that are similar to each other form a cluster, have small losses and cannot be found in this way: add a
+# cluster.

@@ -2,8 +2,8 @@
 What does a fit look like?
 ==========================
 
-The pictures of `mtcluster.plotting`: each takes a fitted model and, if you like, the axes to draw on. The data are
-handwritten digits, the five digits from 0 to 4, on three scanners; one of the scanners has never seen a 3.
+The figures of `mtcluster.plotting`: each function takes a fitted model and, optionally, axes. The data are
+handwritten digits from 0 to 4 on three simulated scanners; one of the scanners has no 3.
 """
 
 import matplotlib.pyplot as plt
@@ -19,16 +19,15 @@ X, y, tasks = X[few], y[few], tasks[few]
 model = SPMTC(n_clusters=5, random_state=0).fit(X, tasks=tasks)
 
 # %%
-# **Where rows lie**, in the directions that tell clusters apart best. All tasks are in one frame; the marker says
-# which task a row belongs to.
+# **The rows**, in the directions that separate the clusters best. All tasks are in one frame; markers show the task of
+# each row.
 fig, ax = plt.subplots(figsize=(7.5, 4.5), layout="constrained")
 plot_tasks(model, ax)
 plt.show()
 
 # %%
-# **Which clusters a task has.** A cross marks clusters that a task hardly has. Below the picture: which digits they
-# are. The threes have a cluster, and the scanner without threes puts a few other digits there: that is what the cross
-# says.
+# **Clusters by task.** A cross marks clusters that are hardly present in a task. Below the figure: the digits in each
+# cluster. The threes are a cluster, and the scanner without threes has a few other digits in it, hence the cross.
 fig, ax = plt.subplots(figsize=(6.5, 3), layout="constrained")
 plot_cluster_sizes(model, ax)
 plt.show()
@@ -38,8 +37,8 @@ for j in range(5):
         print(f"cluster {j}, {task:<8} digits 0 to 4:", *(f"{count:>4}" for count in counts))
 
 # %%
-# **How alike the tasks are**, and **how the fit went**: which rows had a say, stage by stage, and the objective. It
-# grows from stage to stage because rows are let in.
+# **Relatedness of the tasks**, and **the course of the fit**: the weights of the rows in each stage, and the objective.
+# It increases between stages because rows are added.
 fig, ax = plt.subplots(figsize=(4.5, 3.6), layout="constrained")
 plot_relatedness(model, ax)
 fig, (left, right) = plt.subplots(1, 2, figsize=(11, 3.8), layout="constrained")

@@ -1,10 +1,10 @@
 """
-Do collections of texts speak of the same topics?
-=================================================
+Do collections of texts have the same topics?
+=============================================
 
-A newspaper, private letters and a forum. All write about the same four topics, each in words of its own, so that
-topic and collection are mixed up in what words a text holds. The texts are drawn from word lists here, so that the
-example runs anywhere; with texts of yours the steps are the same.
+A newspaper, private letters and a forum. All are about the same four topics, but each has words of its own, so that the
+words of a text depend on both topic and collection. The texts are generated from word lists, so that the
+example runs anywhere; with your own texts the steps are the same.
 """
 
 import matplotlib.pyplot as plt
@@ -28,7 +28,7 @@ styles = {
 }
 
 # %%
-# Each collection prefers some of the words of a topic, and fills most of a text with words of its own.
+# Each collection prefers some words of a topic, and most words of a text are those of the collection.
 rng = np.random.default_rng(0)
 texts, y, tasks = [], [], []
 for style, own in styles.items():
@@ -42,7 +42,7 @@ print(texts[0])
 print(texts[-1])
 
 # %%
-# TF-IDF rows go in as the sparse matrix that they are.
+# The TF-IDF matrix is sparse and stays sparse.
 vectorizer = TfidfVectorizer()
 X = vectorizer.fit_transform(texts)
 methods = {
@@ -56,8 +56,8 @@ for name, method in methods.items():
     print(f"{name:<17} ACC {acc:.3f}   joint {joint:.3f}")
 
 # %%
-# The words that set a cluster apart from the others of its collection, the larger the more. A row is a cluster, the
-# same in all columns.
+# The words that distinguish a cluster from the others of its collection. Each row of the figure is a cluster, the same
+# in all columns.
 model, words = methods["SPMTC"], vectorizer.get_feature_names_out()
 fig, axes = plt.subplots(4, 3, figsize=(8.5, 7), layout="constrained", sharex=True)
 for k, task in enumerate(model.tasks_.tolist()):

@@ -1,10 +1,9 @@
 """
-What if one data set has nothing to do with the others?
-=======================================================
+What if one data set is unrelated to the others?
+================================================
 
-Sharing helps where there is something to share. Here two tasks have their clusters in the same places, and a third
-has clusters of its own, anywhere. `SPMTC` asks the data which tasks are alike, and leaves a task alone that is like
-no other.
+Here two tasks have their clusters in the same places, and a third has clusters elsewhere. `SPMTC` measures how related
+the tasks are, and leaves a task alone that is related to no other.
 """
 
 import matplotlib.pyplot as plt
@@ -17,7 +16,7 @@ from mtcluster.metrics import task_scores
 
 
 def make(n_features, seed):
-    """Two related tasks and one from elsewhere, as rows, known clusters and the task of each row."""
+    """Two related tasks and an unrelated one: rows, known clusters and the task of each row."""
     X, y, tasks = make_multitask_blobs(120, n_features, n_tasks=2, n_clusters=4, random_state=seed)
     Z, z, _ = make_multitask_blobs(120, n_features, n_tasks=1, n_clusters=4, random_state=100 + seed)
     names = np.concatenate([np.array(["north", "south"])[tasks], np.full(len(Z), "elsewhere")])
@@ -30,9 +29,9 @@ X, y, tasks = make(n_features=20, seed=0)
 SPMTC(n_clusters=4, random_state=0).fit(X, tasks=tasks).explain()
 
 # %%
-# Is the odd one always found? In few dimensions there is not much room: clusters that have nothing to do with each
-# other come to lie alike by chance. So we try several numbers of features, two sets each, and compare with k-means on
-# each task alone, which never shares and so never loses by it.
+# Is the unrelated task always recognised? In few dimensions unrelated clusters can be similar by chance. So we try
+# several numbers of features, with two data sets each, and compare with k-means per task, which does not share
+# anything.
 records = []
 for d in (5, 10, 20, 40):
     for seed in range(2):
@@ -47,10 +46,10 @@ for d in (5, 10, 20, 40):
         print(f"{d:>2} features  left alone: {apart:<5} ", rest.format(*records[-1][2:]))
 
 # %%
-# On the left how like the odd task is to the others; on the right what `SPMTC` gains or loses against k-means. In
-# five dimensions the odd task may be taken for related, and then it is the one that loses. Where it is left alone, the
-# related tasks vote again without it, and nothing much is lost. Where clusters are as clear as here and features few,
-# k-means on each task is the safer choice, unless clusters have to correspond.
+# Left: relatedness of the unrelated task to the most similar other task. Right: accuracy of `SPMTC` minus that of
+# k-means per task. In five dimensions the unrelated task may be taken for related, and then it loses accuracy. If it is
+# left alone, the related tasks form the consensus without it, and little is lost. With clusters as clear as here and
+# few features, k-means per task is the safer choice, unless clusters have to correspond.
 fig, (left, right) = plt.subplots(1, 2, figsize=(9, 3.5), layout="constrained")
 for index, (d, apart, likeness, odd_gain, related_gain) in enumerate(records):
     x, label = index % 2 * 0.14 + [5, 10, 20, 40].index(d), index == 0
@@ -59,7 +58,7 @@ for index, (d, apart, likeness, odd_gain, related_gain) in enumerate(records):
     right.plot(x, odd_gain, "o", color="#D55E00", fillstyle="none", label="elsewhere" if label else None)
 left.plot([], [], "s", color="#0072B2", label="left alone")
 left.plot([], [], "o", color="#D55E00", label="taken for related")
-left.set(ylabel="likeness to the nearest task", ylim=(0, 1))
+left.set(ylabel="relatedness to the most similar task", ylim=(0, 1))
 right.axhline(0, color="0.6", linewidth=1, zorder=0)
 right.set(ylabel="accuracy − that of k-means per task")
 for ax in (left, right):

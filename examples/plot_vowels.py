@@ -3,10 +3,10 @@ Do men, women and children speak the same vowels?
 =================================================
 
 Twelve vowels of American English, spoken by men, women, boys and girls. A longer vocal tract lowers all resonances
-(the formants), so that the vowels of one group lie where other vowels of another group lie. Each group is a task.
+(formants), so that different vowels of two groups can have the same formants. Each group is a task.
 
 The data are measurements of the kind published by Hillenbrand, Getty, Clark and Wheeler (1995): length, pitch and
-three formants of each vowel. They are read from the folder named in `MTCLUSTER_DATA` and do not come with mtcluster.
+three formants of each vowel. They are read from the folder named by `MTCLUSTER_DATA` and are not part of mtcluster.
 """
 
 import matplotlib.pyplot as plt
@@ -20,16 +20,16 @@ from mtcluster.datasets import load_task_set
 from mtcluster.metrics import joint_accuracy, task_scores
 
 vowels = load_task_set("vowels_hillenbrand95")
-logs = np.log(vowels.X.astype(float))  # ratios of frequencies are what one hears
+logs = np.log(vowels.X.astype(float))  # hearing compares ratios of frequencies
 scaler = StandardScaler().fit(logs)
 together, within = scaler.transform(logs), logs.copy()
 for group in np.unique(vowels.tasks):
     within[vowels.tasks == group] = scale(logs[vowels.tasks == group])
 
 # %%
-# Features are scaled over all groups together, or within each group. The choice matters more than that of the method:
-# `SPMTC` is ahead in the first case; in the second it is about as good as k-means, and a Gaussian mixture of all
-# rows, whose clusters may differ in width, is better than both.
+# Features are scaled over all groups, or within each group. This choice matters more than the method: `SPMTC` is best
+# in the first case; in the second it is about as good as k-means, and a pooled Gaussian mixture, whose clusters may
+# differ in width, is better than both.
 methods = {
     "k-means per group": PerTask(KMeans(12, n_init=10, random_state=0)),
     "k-means pooled": Pooled(KMeans(12, n_init=10, random_state=0)),
@@ -44,9 +44,9 @@ for view, X in {"scaled within each group": within, "scaled over all groups": to
         print(f"  {name:<24} ACC {acc:.3f}   joint {joint_accuracy(vowels.y, labels, vowels.tasks):.3f}")
 
 # %%
-# The centres of each cluster in the plane of the first two formants, from men to girls, of the fit over all groups.
-# Most clusters move up and to the right on a line: the same vowel, a shorter vocal tract. The letter is that of the
-# vowel most frequent in the cluster.
+# The centres of each cluster in the plane of the first two formants, from men to girls, with scaling over all groups.
+# Most clusters move up and to the right on a line: the same vowel with a shorter vocal tract. The letter is the most
+# frequent vowel of the cluster.
 model = methods["SPMTC"]
 flat = model.task_centers_.reshape(-1, logs.shape[1])
 centers = np.exp(scaler.inverse_transform(flat)).reshape(model.task_centers_.shape)
@@ -65,5 +65,5 @@ ax.legend()
 plt.show()
 
 # %%
-# The scores by group. The two accuracies agree where a cluster is the same vowel as in the other groups.
+# Scores by group. The two accuracies agree if clusters are the same vowels as in the other groups.
 print(task_scores(vowels.y, model.labels_, vowels.tasks))

@@ -25,7 +25,10 @@ PAGES = [
 ]
 BLOCK = re.compile(r"^```(python|console)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 BLOCKS = {path: BLOCK.findall(path.read_text(encoding="utf-8")) for path in PAGES}
-EXAMPLES = sorted((ROOT / "examples").glob("plot_*.py"))
+EXAMPLES = [
+    pytest.param(path, marks=pytest.mark.data) if "load_task_set(" in path.read_text(encoding="utf-8") else path
+    for path in sorted((ROOT / "examples").glob("plot_*.py"))
+]
 COUNTRIES = ["chile", "ghana", "norway"]
 BORROWED = {"normalized_mutual_info_score"}  # public names that other libraries document
 
@@ -68,6 +71,7 @@ def run_command(line):
         return stop.code or 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", [path for path in PAGES if BLOCKS[path]], ids=name)
 def test_every_block_of_a_page_runs(path, folder, capsys):
     for number, (kind, text) in enumerate(BLOCKS[path], start=1):
@@ -83,6 +87,7 @@ def test_every_block_of_a_page_runs(path, folder, capsys):
             capsys.readouterr()
 
 
+@pytest.mark.slow
 def test_the_parts_that_contributing_shows_can_be_registered(tmp_path):
     """In a process of its own: they stay registered."""
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
@@ -97,6 +102,7 @@ def test_the_readme_shows_code():
     assert BLOCKS[ROOT / "README.md"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", EXAMPLES, ids=name)
 def test_every_example_runs(path, tmp_path):
     pytest.importorskip("matplotlib")
@@ -135,20 +141,13 @@ def test_the_page_of_the_command_line_names_every_option_and_no_other(command, c
     page = (ROOT / "docs" / "guide" / "command-line.md").read_text(encoding="utf-8")
     assert run_command(f"mtcluster {command} --help") == 0
     known = set(re.findall(r"--[a-z][a-z-]*", capsys.readouterr().out))
-    section = page.split(f"\n## {command}\n")[1].split("\n## ")[0]
-    told = set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", section))
-    reading = {
-        "--task",
-        "--id",
-        "--label",
-        "--features",
-        "--text",
-        "--impute",
-        "--scale",
-        "--tfidf",
-        "--stop-words",
-    } | {"--drop"}
-    by_name = reading if "[options of reading]" in section else set()
+    option = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
+    of_fit, section = (page.split(f"\n## {one}\n")[1].split("\n## ")[0] for one in ("fit", command))
+    by_name = set()
+    for first, last in re.findall(r"The options from `(\S+)` to `(\S+)` are those of `fit`", section):
+        in_order = list(dict.fromkeys(option.findall(of_fit[of_fit.index("| option |") :])))
+        by_name = set(in_order[in_order.index(first) : in_order.index(last) + 1])
+    told = set(option.findall(section))
     assert known - {"--help"} == told | by_name
 
 
@@ -186,3 +185,25 @@ def test_the_reference_lists_every_public_module():
     hidden = {"core", "engines", "consensus", "estimators", "cli", "benchmark", "__init__", "__main__", "__pycache__"}
     public = {f"mtcluster.{one}" for one in modules - hidden if not one.startswith("_")}
     assert set(API) == public | {"mtcluster"}
+
+
+ROOMS = "core|engines|consensus|estimators|model_selection|preprocessing|inspection|interop|cli|benchmark|_utils"
+
+
+@pytest.mark.parametrize("page", ["docs/architecture.md", "docs/mathematics.md", "CONTRIBUTING.md"])
+def test_names_in_the_pages_on_the_code_exist(page):
+    text = (ROOT / page).read_text(encoding="utf-8")
+    found = set(re.findall(rf"`((?:{ROOMS})(?:\.\w+)+)(?:\(.*?\))?`", text))
+    for dotted in found - {one for one in found if one.endswith(".py")}:
+        value = importlib.import_module("mtcluster")
+        for part in dotted.split("."):
+            if not hasattr(value, part):
+                importlib.import_module(f"{value.__name__}.{part}")
+            value = getattr(value, part)
+
+
+def test_the_tree_in_the_architecture_names_the_modules_of_the_core():
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    for path in (ROOT / "src" / "mtcluster" / "core").iterdir():
+        if not path.name.startswith("__"):
+            assert path.name + "/" * path.is_dir() in text, path.name

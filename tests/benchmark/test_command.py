@@ -17,6 +17,7 @@ from mtcluster.benchmark.pages import Grid, Picture, Text, latex, markdown, page
 from mtcluster.benchmark.runs import RunFile, locked
 from mtcluster.cli.main import main
 
+pytestmark = pytest.mark.slow  # whole benchmarks, if small ones
 SMALL = ["--quick", "--sets", "PEOPLEvsPLACES", "--methods", "KM,LSSMTC,SPMTC-s", "--runs", "2", "--jobs", "1"]
 
 

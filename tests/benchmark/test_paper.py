@@ -64,6 +64,7 @@ def test_a_wider_subspace_than_clusters_is_the_same_model(tiny_data):
     assert [row.acc for row in narrow] == [row.acc for row in wide]
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_the_same_seeds_give_the_same_rows_for_any_number_of_jobs(tiny_data, tmp_path):
     specs = [s for s in small_specs() if s.study != "time"]
@@ -77,6 +78,7 @@ def test_the_same_seeds_give_the_same_rows_for_any_number_of_jobs(tiny_data, tmp
     assert {row.spec() for row in found[1]} == set(specs)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("protocol", ["paper", "honest"])
 @pytest.mark.parametrize("method", METHODS)
@@ -105,6 +107,7 @@ def test_outliers_replace_their_share_of_each_task_and_are_marked(tiny_data, kin
         assert_allclose(noisy.X.sum(axis=1), plain.X.sum(axis=1))
 
 
+@pytest.mark.slow
 def test_outliers_are_scored_by_how_well_they_are_found(tiny_data):
     rows = runner.execute(
         Spec("noise", "honest", "tfidf", "RECvsTALK", "SPMTC-s", outliers="shuffled", noise=0.25), str(tiny_data)

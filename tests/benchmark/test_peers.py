@@ -25,6 +25,7 @@ def finished(tiny_data, tmp_path_factory):
     return out
 
 
+@pytest.mark.slow
 def test_everything_that_was_promised_is_there(finished):
     names = {path.name for path in finished.iterdir()} - {".lock"}
     assert names == {"runs.csv", "runs.parquet", "tables.md", "tables.tex", "tables.html", "findings.md"}
@@ -66,6 +67,7 @@ def test_views_have_what_their_names_say(tiny_data):
         assert made.tasks.min() == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", peers.METHODS)
 def test_every_method_labels_every_kind_of_view(tiny_data, method):
     for data_set, features in (("RECvsTALK", "svd"), ("RECvsTALK", "tfidf"), ("Heart", "plain")):
@@ -78,6 +80,7 @@ def test_every_method_labels_every_kind_of_view(tiny_data, method):
         assert set(labels) <= set(range(view.n_classes))
 
 
+@pytest.mark.slow
 def test_distances_are_to_the_best_peer_of_the_column(finished):
     rows = RunFile(finished).read()
     heart = [r for r in rows if r.data_set == "Heart" and r.study == "peers"]

@@ -1,4 +1,4 @@
-"""Headings, paragraphs, tables and pictures, written as Markdown, LaTeX, HTML or plain text."""
+"""Headings, paragraphs, tables and figures, written as Markdown, LaTeX, HTML or plain text."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Grid:
 
 @dataclass(frozen=True)
 class Picture:
-    """A figure in a file beside the page."""
+    """A figure, by the name of its file relative to the page."""
 
     file: str
     caption: str
@@ -82,7 +82,7 @@ def latex(parts: list[Part]) -> str:
 
 
 def page(parts: list[Part], title: str) -> str:
-    """The page as HTML, readable in light and dark."""
+    """The page as HTML, with a light and a dark theme."""
     out = []
     for part in parts:
         if isinstance(part, Text):
@@ -100,7 +100,7 @@ def page(parts: list[Part], title: str) -> str:
 
 
 def plain(parts: list[Part]) -> str:
-    """The page as text for a terminal: columns aligned, bold cells starred, no pictures."""
+    """The page as text for a terminal: aligned columns, stars for bold cells, no figures."""
     out = []
     for part in parts:
         if isinstance(part, Text):

@@ -1,6 +1,6 @@
 """The pages of the comparison with other methods, and of the ablations.
 
-Pages say what the rows say and nothing else; interpretation is written by hand, beside them.
+Pages state what the rows contain and nothing else; interpretations are written by hand, on pages of their own.
 """
 
 from __future__ import annotations

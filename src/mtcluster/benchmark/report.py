@@ -1,6 +1,6 @@
 """The pages of the paper's benchmark: tables of numbers, and the same numbers in sentences.
 
-Pages say what the rows say and nothing else; interpretation is written by hand, beside them.
+Pages state what the rows contain and nothing else; interpretations are written by hand, on pages of their own.
 """
 
 from __future__ import annotations

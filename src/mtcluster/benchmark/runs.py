@@ -65,7 +65,7 @@ TYPES = {f.name: {"str": str, "int": int, "float": float}[str(f.type)] for f in 
 class RunFile:
     """`runs.csv` in a folder: the rows of finished runs, kept whatever happens to the program.
 
-    A folder of results that is passed on may hold `runs.parquet` alone; its rows are read in the place of the others.
+    If there is no `runs.csv`, as in a published folder of results, rows are read from `runs.parquet`.
     """
 
     def __init__(self, folder: Path) -> None:

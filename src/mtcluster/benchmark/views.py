@@ -145,9 +145,9 @@ def _unrelated(folder: str, data_set: str) -> View:
 def with_outliers(folder: str, data_set: str, outliers: str, noise: float, seed: int) -> View:
     """A share of the rows of each task replaced, before any weighting of features.
 
-    "foreign": rows of the other collections in turn. "one foreign collection": rows of one of them, which are alike
-    and so may form a cluster. Word numbers of a foreign row mean random other words here, the same for all rows of its
-    collection. "shuffled": each count of a row moved to a random word.
+    "foreign": rows of the other collections in turn. "one foreign collection": rows of one of them, which are similar
+    to each other and may form a cluster. The words of foreign rows are mapped to random words, in the same way for all
+    rows of a collection. "shuffled": each count of a row is moved to a random word.
     """
     plain = counts(folder, data_set)
     rng = np.random.default_rng([seed, int(1000 * noise), OUTLIERS.index(outliers)])
