@@ -58,7 +58,7 @@ class TablePreprocessor(NumbersMixin, OneToOneFeatureMixin, TransformerMixin, Ba
         The tasks whose rows were scaled by themselves; empty unless `scale="within"`.
     n_features_in_ : int
         The number of columns seen during `fit`.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Their names, for data frames.
 
     Notes
