@@ -124,6 +124,7 @@ class LocalEngine(Blocks, Engine):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._each = map
         self._stack.close()
 
     @cached_property
