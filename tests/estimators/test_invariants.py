@@ -51,9 +51,25 @@ def test_constraints_hold(model, blobs):
 
 
 def test_the_objective_never_rises_within_a_stage(model, blobs):
-    model.fit(blobs.X, tasks=blobs.tasks)
-    for trace in model.objective_trace_:
+    """From a bad start, and with as many iterations as there may be, so that there is something to compare."""
+    P = np.random.default_rng(0).random((len(blobs.y), 4)) + 0.2
+    model.set_params(within_weight=0.5, warmup_iter=2, max_iter=30, tol=0)
+    fit_from(model, blobs.X, blobs.tasks, P)
+    traces = model.objective_trace_
+    assert [len(trace) > 1 for trace in traces] == [True] * 7
+    assert sum(np.count_nonzero(np.diff(trace) < 0) for trace in traces) >= 7
+    for trace in traces:
         assert np.all(np.diff(trace) <= 1e-9 * trace[0])
+
+
+def test_the_objective_never_rises_within_a_stage_where_tasks_lie_apart(blobs):
+    P = np.random.default_rng(0).random((len(blobs.y), 4))
+    for offset in ("mean", "scale"):
+        model = SPMTC(4, init=P, within_weight=0.5, task_offset=offset, max_iter=30, tol=0)
+        traces = model.fit(blobs.X + 20 * blobs.tasks[:, None], tasks=blobs.tasks).objective_trace_
+        assert min(map(len, traces)) > 1
+        for trace in traces:
+            assert np.all(np.diff(trace) <= 1e-9 * trace[0])
 
 
 def test_the_objective_of_a_stage_is_the_weighted_sum_of_losses(blobs):
