@@ -1,7 +1,8 @@
-"""Where the time of a default fit goes, at four shapes: `python -m benchmarks.profiled` prints a Markdown table."""
+"""Where the time of a default fit goes, for four shapes: `python -m benchmarks.profiled` prints a Markdown table."""
 
 from __future__ import annotations
 
+import argparse
 import cProfile
 import pstats
 
@@ -9,20 +10,20 @@ from mtcluster import SPMTC
 
 from . import data
 
-# Step → the functions, by file and name, whose whole time it is. None of them calls one of another step.
+# Step → the functions, by file and name, whose cumulative time it is. None of them calls one of another step.
 STEPS = {
-    "read and check": [("tasks.py", "read_tasks")],
-    "where the rows lie": [("engines/local.py", "local_rows")],
-    "sample, leading directions": [("look.py", "take_sample"), ("look.py", "look_at")],
-    "neighbours of the sample": [("look.py", "smooth")],
-    "k-means of the vote": [("core/starts.py", "run_kmeans")],
-    "fits of the vote": [("core/solver.py", "best_fit")],
-    "the fit itself": [("restarts.py", "best_of")],
+    "read and check": [("estimators/_validation.py", "open_rows")],
+    "means of the tasks": [("engines/local.py", "summary")],
+    "sample, leading directions": [("core/sampling.py", "take_sample"), ("consensus/embedding.py", "embed")],
+    "neighbours of the sample": [("consensus/embedding.py", "downweighted"), ("consensus/embedding.py", "smoothed")],
+    "k-means of the consensus": [("core/kmeans.py", "kmeans")],
+    "fits of the consensus": [("core/solver.py", "best_fit")],
+    "the fit itself": [("estimators/_multistart.py", "best_of")],
 }
 
 
 def seconds_by_step(shape: data.Shape) -> dict[str, float]:
-    """Seconds of each step of a default fit, the rest last."""
+    """Seconds of each step of a default fit, the rest at the end."""
     X, tasks = data.make_rows(shape)
     profile = cProfile.Profile()
     profile.runcall(SPMTC(shape.n_clusters, random_state=0).fit, X, tasks=tasks)
@@ -33,14 +34,18 @@ def seconds_by_step(shape: data.Shape) -> dict[str, float]:
         for step, functions in STEPS.items():
             if any(file.endswith(f"mtcluster/{end}") and name == own for end, own in functions):
                 steps[step] += cumulative
-    return {**steps, "the rest": max(found.total_tt - sum(steps.values()), 0.0), "in all": found.total_tt}
+    return {**steps, "the rest": max(found.total_tt - sum(steps.values()), 0.0), "total": found.total_tt}
 
 
 def main() -> None:
-    found = {str(shape): seconds_by_step(shape) for shape in data.SHAPES}
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rows", type=int, help="largest number of rows (default: as the shapes have them)")
+    most = parser.parse_args().rows
+    shapes = [shape if most is None else shape.at_most(most) for shape in data.SHAPES]
+    found = {str(shape): seconds_by_step(shape) for shape in shapes}
     print("| seconds of a default fit, profiled | " + " | ".join(found) + " |")
     print("|---|" + "---|" * len(found))
-    for step in [*STEPS, "the rest", "in all"]:
+    for step in [*STEPS, "the rest", "total"]:
         print(f"| {step} | " + " | ".join(f"{seconds[step]:.2f}" for seconds in found.values()) + " |")
 
 

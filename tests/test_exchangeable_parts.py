@@ -140,15 +140,18 @@ def test_a_new_form_of_memberships_is_refused_where_it_says_so(blobs, registered
         clone(model).set_params(task_offset="scale").fit(blobs.X, tasks=blobs.tasks)
 
 
-def engine(name="local", xp=np, rows=100, features=5):
-    return SimpleNamespace(name=name, xp=xp, sizes=[rows], n_features=features)
+def engine(needs=None, rows=100, features=5):
+    return SimpleNamespace(needs=needs, instead="X.compute()", sizes=[rows], n_features=features)
 
 
 @pytest.mark.parametrize(
     ("where", "message"),
     [
-        (engine("dask"), r"coupling='limited' needs all rows in one place. Take coupling='reconstruction'.*compute\(\)"),
-        (engine(xp=object()), "coupling='limited' works on NumPy arrays only: take coupling='reconstruction'"),
+        (
+            engine("dask"),
+            r"coupling='limited' works on NumPy arrays .*: take coupling='reconstruction', or X.compute\(\)",
+        ),
+        (engine("gpu"), "coupling='limited' works on NumPy arrays in one process only"),
         (engine(features=11), "min.rows, features. = 11, and at most 10 is allowed"),
         (engine(rows=11, features=50), "min.rows, features. = 11"),
     ],
@@ -163,7 +166,7 @@ def test_errors_are_made_from_what_a_part_says_it_can_do(where, message):
 
 def test_a_form_of_memberships_that_needs_all_rows_names_itself():
     estimator = SimpleNamespace(_task_offset=lambda: "none")
-    with pytest.raises(ValueError, match=r"membership='grounded' needs all rows in one place. Take membership='binary'"):
+    with pytest.raises(ValueError, match=r"membership='grounded' works on NumPy arrays .*: take membership='binary'"):
         check_capabilities(estimator, engine("dask"), Reconstruction(), Grounded())
 
 

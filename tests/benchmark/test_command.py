@@ -1,6 +1,7 @@
 """`mtcluster benchmark paper` from the outside: what it leaves, and every way in which it can be cut short."""
 
 import os
+import re
 import resource
 import shutil
 import signal
@@ -53,6 +54,47 @@ def test_a_second_run_into_the_folder_needs_resume(tiny_data, finished, capsys):
     assert "0 runs in" in printed
     assert "58.2" in printed  # KM, task 1, as published
     assert scores(finished) == before
+
+
+def test_pages_are_written_again_from_the_rows_of_the_folder(finished, tmp_path, capsys):
+    shutil.copy(finished / "runs.parquet", tmp_path)  # as a folder of results is passed on
+    assert main(["benchmark", "paper", "--out", str(tmp_path), "--pages"]) == 0
+    assert "Pages of" in capsys.readouterr().out
+    for name in ("tables.md", "findings.md"):
+        old, new = ((folder / name).read_text().splitlines() for folder in (finished, tmp_path))
+        assert [line for line in old if "Made by" not in line] == [line for line in new if "Made by" not in line]
+    assert pd.read_parquet(tmp_path / "runs.parquet").equals(pd.read_parquet(finished / "runs.parquet"))
+
+
+def test_pages_need_rows(tmp_path, capsys):
+    assert main(["benchmark", "paper", "--out", str(tmp_path), "--pages"]) == 2
+    assert "there is neither runs.csv nor runs.parquet" in capsys.readouterr().err
+    (tmp_path / "runs.parquet").write_text("no rows")
+    assert main(["benchmark", "paper", "--out", str(tmp_path), "--pages"]) == 2
+    assert "runs.parquet is not a file of runs" in capsys.readouterr().err
+
+
+def test_a_folder_with_parquet_alone_is_resumed(tiny_data, finished, tmp_path, capsys):
+    shutil.copy(finished / "runs.parquet", tmp_path)
+    assert main(command(tiny_data, tmp_path)) == 2
+    assert "runs.parquet already exists: add --resume" in capsys.readouterr().err
+    assert main(command(tiny_data, tmp_path, "--resume")) == 0
+    assert "0 runs in" in capsys.readouterr().out
+    assert scores(tmp_path) == scores(finished)
+
+
+def test_the_data_folder_has_to_be_named(tiny_data, tmp_path, capsys, monkeypatch):
+    monkeypatch.delenv("MTCLUSTER_DATA", raising=False)
+    line = ["benchmark", "peers", "--out", str(tmp_path / "out"), "--quick", "--sets", "Heart", "--methods", "KM"]
+    assert main(line) == 2
+    assert "--data is needed" in capsys.readouterr().err
+    monkeypatch.setenv("MTCLUSTER_DATA", str(tiny_data))
+    assert main([*line, "--jobs", "1"]) == 0
+
+
+def test_generated_pages_state_numbers_and_no_reasons(finished):
+    text = (finished / "findings.md").read_text() + (finished / "tables.md").read_text()
+    assert not re.search(r"\b(why|because|due to|fails|must be)\b", text, re.IGNORECASE)
 
 
 def test_an_interrupted_benchmark_goes_on_where_it_was(tiny_data, finished, tmp_path):

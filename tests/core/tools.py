@@ -2,8 +2,9 @@
 
 import numpy as np
 
-from mtcluster.core.blocks import Blocks, make_block, row_sums
+from mtcluster.core.blocks import Blocks, make_block
 from mtcluster.core.couplings import COUPLINGS
+from mtcluster.core.jobs import row_sums
 from mtcluster.core.memberships import MEMBERSHIPS
 from mtcluster.core.model import Model
 from mtcluster.core.pacing import Schedule

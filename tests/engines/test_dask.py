@@ -286,7 +286,10 @@ def test_a_scheduler_that_goes_away_is_an_error_and_no_hang(rows, monkeypatch, t
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"coupling": "projection", "within_weight": 0.5}, r"coupling='projection' needs all rows in one place"),
+        (
+            {"coupling": "projection", "within_weight": 0.5},
+            r"coupling='projection' works on NumPy arrays in one process only: take .*compute",
+        ),
         ({"init": np.ones((7, 4))}, r"init has shape \(7, 4\), but memberships of shape \(300, 4\) are needed"),
         ({"n_clusters": 200}, r"n_samples=100 in task 'north' should be >= n_clusters=200"),
     ],

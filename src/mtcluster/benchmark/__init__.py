@@ -1,1 +1,1 @@
-"""Benchmarks: data sets × methods × grids × seeds → run rows (a flat table) → tables, figures, a page in words."""
+"""Benchmarks: data sets × methods × grids × seeds → run rows (a flat table) → tables, figures and pages."""

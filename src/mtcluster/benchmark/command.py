@@ -1,4 +1,4 @@
-"""`mtcluster benchmark NAME`: run, resume, report."""
+"""`mtcluster benchmark NAME`: run, resume, write pages."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from .._utils.files import replacing
 from . import figures, pages, paper, peer_report, peers, report, runner, views
-from .runs import COLUMNS, BenchmarkError, Row, RunFile, Spec, locked
+from .runs import BenchmarkError, Row, RunFile, Spec, locked
 
 NEEDED = ("matplotlib", "pandas", "pyarrow")
 
@@ -53,7 +54,7 @@ BENCHMARKS = {
         draw=figures.draw,
     ),
     "peers": Benchmark(
-        "what one would take instead, on text, other and generated sets, without labels",
+        "comparison with k-means, Gaussian mixtures, NMF and spectral clustering, without labels",
         methods=peers.METHODS,
         sets=peers.SETS,
         known_sets=peers.SETS,
@@ -71,7 +72,14 @@ def add_arguments(parser: argparse.ArgumentParser, name: str) -> None:
     of = BENCHMARKS[name]
     parser.set_defaults(benchmark=name, features=list(of.features))
     names = lambda text: [part.strip() for part in text.split(",") if part.strip()]  # noqa: E731
-    parser.add_argument("--data", required=True, type=Path, metavar="DIR", help="folder with the task sets (.npz)")
+    folder = os.environ.get("MTCLUSTER_DATA")
+    parser.add_argument(
+        "--data",
+        type=Path,
+        default=Path(folder) if folder else None,
+        metavar="DIR",
+        help="folder with the task sets (.npz); default: the environment variable MTCLUSTER_DATA",
+    )
     parser.add_argument("--out", required=True, type=Path, metavar="DIR", help="folder for runs, tables and figures")
     parser.add_argument("--quick", action="store_true", help=of.quick_help)
     parser.add_argument("--methods", type=names, default=list(of.methods), metavar="A,B", help="default: all")
@@ -89,27 +97,29 @@ def add_arguments(parser: argparse.ArgumentParser, name: str) -> None:
         help=f"runs of each method (default {of.runs}; with --quick {of.quick_runs})",
     )
     parser.add_argument(
-        "--jobs", type=int, default=os.cpu_count() or 1, metavar="N", help="runs side by side (default: cores)"
+        "--jobs", type=int, default=os.cpu_count() or 1, metavar="N", help="runs in parallel (default: number of cores)"
     )
-    parser.add_argument("--resume", action="store_true", help="go on with what is in --out")
+    parser.add_argument("--resume", action="store_true", help="continue with the runs in --out")
+    again = "run nothing: write tables, findings and figures of the runs in --out again"
+    parser.add_argument("--pages", action="store_true", help=again)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Run the benchmark; errors that the user can mend end with exit code 2 and a sentence."""
+    """Run the benchmark; errors that the user can fix end with exit code 2 and a sentence."""
     try:
-        return _run(arguments)
+        return _write_pages(arguments) if arguments.pages else _run(arguments)
     except BenchmarkError as error:
         print(f"mtcluster benchmark: {error}", file=sys.stderr)
     except OSError as error:
         full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
         what = "the disk is full" if full else f"{error.filename or arguments.out}: {error.strerror}"
         print(
-            f"mtcluster benchmark: {what}. Finished runs are kept in {arguments.out}; mend it and add --resume.",
+            f"mtcluster benchmark: {what}. Finished runs are kept in {arguments.out}; fix this and add --resume.",
             file=sys.stderr,
         )
     except KeyboardInterrupt:
         print(
-            f"\nmtcluster benchmark: stopped. Finished runs are kept in {arguments.out}; go on with --resume.",
+            f"\nmtcluster benchmark: stopped. Finished runs are kept in {arguments.out}; continue with --resume.",
             file=sys.stderr,
         )
         return 130
@@ -126,8 +136,9 @@ def _run(arguments: argparse.Namespace) -> int:
     specs = of.specs(**chosen, runs=runs, quick=arguments.quick)
     with locked(arguments.out):
         file = RunFile(arguments.out)
-        if file.path.exists() and not arguments.resume:
-            raise BenchmarkError(f"{file.path} is there already: add --resume to go on with it, or give another --out.")
+        existing = file.existing()
+        if existing is not None and not arguments.resume:
+            raise BenchmarkError(f"{existing} already exists: add --resume to continue with it, or give another --out.")
         views.check_folder(arguments.data, arguments.sets, noise=any(spec.noise for spec in specs))
         wanted = set(specs)
         kept = file.read()
@@ -143,11 +154,28 @@ def _run(arguments: argparse.Namespace) -> int:
         write_results(of, asked, arguments.out, _command())
     print(pages.plain(of.pages.summary(asked)))
     minutes = (time.perf_counter() - began) / 60
-    print(f"{len(left)} runs in {minutes:.1f} minutes ({len(specs) - len(left)} were there). Results: {arguments.out}")
+    before = len(specs) - len(left)
+    print(f"{len(left)} runs in {minutes:.1f} minutes ({before} were done before). Results: {arguments.out}")
+    return 0
+
+
+def _write_pages(arguments: argparse.Namespace) -> int:
+    """Write the pages of the runs in the folder again."""
+    of = BENCHMARKS[arguments.benchmark]
+    _check_packages()
+    file = RunFile(arguments.out)
+    if file.existing() is None:
+        raise BenchmarkError(f"--pages: there is neither {file.path.name} nor {file.parquet.name} in {arguments.out}.")
+    with locked(arguments.out):
+        rows = file.read()
+        write_results(of, rows, arguments.out, _command())
+    print(f"Pages of {len({row.spec() for row in rows})} runs: {arguments.out}")
     return 0
 
 
 def _check(arguments: argparse.Namespace, of: Benchmark) -> None:
+    if arguments.data is None:
+        raise BenchmarkError("--data is needed: a folder with the task sets, here or in MTCLUSTER_DATA.")
     for option, known in (("methods", of.methods), ("sets", of.known_sets), ("features", of.features)):
         if not known:
             continue
@@ -159,6 +187,10 @@ def _check(arguments: argparse.Namespace, of: Benchmark) -> None:
         value = getattr(arguments, option)
         if value is not None and value < 1:
             raise BenchmarkError(f"--{option} {value}: a positive number is needed.")
+    _check_packages()
+
+
+def _check_packages() -> None:
     missing = [name for name in NEEDED if find_spec(name) is None]
     if missing:
         raise BenchmarkError(f"{', '.join(missing)} is needed: pip install 'mtcluster[benchmark]'.")
@@ -166,15 +198,13 @@ def _check(arguments: argparse.Namespace, of: Benchmark) -> None:
 
 def write_results(of: Benchmark, rows: list[Row], folder: Path, command: str) -> None:
     """Tables, findings, figures and the rows as Parquet."""
-    import pandas as pd
-
     if of.draw is not None:
         of.draw(rows, folder / "figures")
     for name, parts in (("tables", of.pages.tables(rows, command)), ("findings", of.pages.findings(rows, command))):
         for form in ("md", "tex", "html") if name == "tables" else ("md",):
-            (folder / f"{name}.{form}").write_text(pages.write(parts, form, "mtcluster benchmark"), encoding="utf-8")
-    frame = pd.DataFrame({column: [getattr(row, column) for row in rows] for column in COLUMNS})
-    frame.to_parquet(folder / "runs.parquet", index=False)
+            with replacing(folder / f"{name}.{form}") as temporary:
+                temporary.write_text(pages.write(parts, form, "mtcluster benchmark"), encoding="utf-8")
+    RunFile(folder).write_parquet(rows)
 
 
 def _command() -> str:
@@ -183,7 +213,7 @@ def _command() -> str:
 
 @contextmanager
 def _progress(total: int, done: int) -> Iterator[Callable[[int], None]]:
-    """A bar with the time left on a terminal, a line now and then elsewhere."""
+    """A progress bar on a terminal, a line now and then elsewhere."""
     if sys.stderr.isatty() and find_spec("rich") is not None:
         from rich.console import Console
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn

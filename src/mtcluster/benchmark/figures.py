@@ -12,7 +12,7 @@ from .results import group, mean, select
 from .runs import Row
 from .views import OUTLIERS
 
-COLORS = dict(zip(SHARED, ("#0072B2", "#E69F00", "#009E73"), strict=True))  # safe for the colour-blind
+COLORS = dict(zip(SHARED, ("#0072B2", "#E69F00", "#009E73"), strict=True))  # distinguishable with colour blindness
 MARKERS = dict(zip(SHARED, "os^", strict=True))
 
 
@@ -44,7 +44,7 @@ def _legend(figure: Any, ax: Any) -> Any:
 
 
 def _line(ax: Any, rows: Sequence[Row], x: str, metric: str, upto: Sequence[float] = ()) -> None:
-    """Means over runs and tasks by the values of a field, one line a method; the last one holds for those of `upto`."""
+    """Means over runs and tasks by the values of a field, one line per method; the last value extends over `upto`."""
     for method in SHARED:
         points = {
             float(str(value)): mean(part, metric) for (value,), part in group(select(rows, method=method), x).items()

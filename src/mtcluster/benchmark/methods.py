@@ -1,4 +1,4 @@
-"""The methods of the comparison: a spec and a view → labels, and scores of outlyingness where the method gives them."""
+"""The methods of the comparison: a spec and a view → labels, and outlier scores if the method has them."""
 
 from __future__ import annotations
 
@@ -19,14 +19,13 @@ from . import views
 from .runs import Spec
 
 PACED = ("SPMTC-h", "SPMTC-s")
-SHARED = ("LSSMTC", *PACED)  # what has λ1 and l
+SHARED = ("LSSMTC", *PACED)  # methods with λ1 and l
 PEERS = ("KM", "GMM", "NMF", "SC", "All KM", "All GMM", "All NMF", "All SC")
 METHODS = ("KM", "SC", "ASI", "All KM", "All SC", "All ASI", *SHARED)
-# The paper names no tolerance, only that inner loops end after 50 iterations at the latest. The study "tolerance" tries
-# others.
+# The paper gives no tolerance, only a limit of 50 iterations per inner loop. The study "tolerance" tries others.
 PAPER_TOL = {"LSSMTC": 1e-4, "SPMTC-h": 1e-5, "SPMTC-s": 1e-5}
 
-# What the defaults of SPMTC decide, each taken away.
+# SPMTC with one decision of its defaults replaced.
 ABLATIONS: dict[str, dict[str, Any]] = {
     "no consensus": {"within_weight": 0.5},
     "no smoothing": {"init": Consensus(smoothings=((5, 0),) * 5)},
@@ -43,7 +42,7 @@ ABLATIONS: dict[str, dict[str, Any]] = {
 
 
 def run_method(spec: Spec, folder: str, view: views.View) -> tuple[Any, Any, int]:
-    """Labels, scores (None where there are none) and number of iterations (−1 where unknown)."""
+    """Labels, scores (None if the method has none) and number of iterations (−1 if unknown)."""
     c = view.n_classes
     if spec.method in ("SC", "All SC"):
         return _spectral(spec, folder, view), None, -1
@@ -85,7 +84,7 @@ def _model(spec: Spec, c: int) -> Any:
 
 
 def _spectral(spec: Spec, folder: str, view: views.View) -> Any:
-    """Normalised spectral clustering with cosine affinity; runs differ in the k-means of the one embedding."""
+    """Normalised spectral clustering with cosine affinity; runs differ in the k-means on the same embedding."""
     labels = np.empty(len(view.y), dtype=int)
     groups = [0] if spec.method == "All SC" else np.unique(view.tasks).tolist()
     for task in groups:
@@ -100,19 +99,19 @@ def _embedding(folder: str, data_set: str, features: str, task: int) -> Any:
     view = views.view(folder, data_set, features)
     X = view.X[view.tasks == task] if task else view.X
     affinity = np.maximum(cosine_similarity(X), 0)
-    np.fill_diagonal(affinity, 1)  # an all-zero row is alike to itself
+    np.fill_diagonal(affinity, 1)  # an all-zero row is similar to itself
     return spectral_embedding(affinity, n_components=view.n_classes, drop_first=False, random_state=0)
 
 
 class LargestComponent(ClusterMixin, BaseEstimator):
-    """NMF as a clusterer: the largest component of a row. Features with negative values go in twice, by sign."""
+    """NMF as a clusterer: the largest component of each row. Features with negative values enter twice, by sign."""
 
     def __init__(self, n_components: int, random_state: Any = None) -> None:
         self.n_components = n_components
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None) -> Any:
-        """Factorise, and keep the largest component of each row."""
+        """Factorise X, and keep the largest component of each row."""
         if (X.data if sparse.issparse(X) else X).min(initial=0) < 0:
             X = np.hstack([np.maximum(X, 0), np.maximum(-X, 0)])
         init = "nndsvdar" if self.n_components <= min(X.shape) else "random"

@@ -14,11 +14,11 @@ CLASSES = {"WebKB": 4, "WebKB6": 6}  # all others have two
 WITHIN = tuple(round(0.05 * i, 2) for i in range(1, 20))  # λ1
 COMPONENTS = (2, 4, 8, 16)  # l
 NOISE = (0.0, 0.05, 0.1, 0.2, 0.3)
-FEW = 3  # runs of the studies beside the main one
+FEW = 3  # runs of the studies other than the main one
 
 
 def distinct_components(data_set: str, components: Sequence[int] = COMPONENTS) -> list[int]:
-    """Values of l that are different models: under the reconstruction coupling all l ≥ c are one."""
+    """Values of l that give different models: with the reconstruction coupling all l ≥ c are the same model."""
     c = CLASSES.get(data_set, 2)
     return sorted({min(l, c) for l in components})
 
@@ -65,7 +65,7 @@ def _main(
 
 
 def _projection(sets: Sequence[str], methods: Sequence[str], runs: int, quick: bool) -> Iterator[Spec]:
-    """The paper's own W-step: LSSMTC on all sets, its paced versions on two of them, enough to show what it does."""
+    """The paper's own W-step: LSSMTC on all sets, the paced methods on two of them."""
     for data_set in [s for s in sets if s == "WebKB"] if quick else sets:
         for method in methods[:1] if quick else methods:
             if method != "LSSMTC" and data_set not in ("PEOPLEvsPLACES", "WebKB"):
@@ -77,7 +77,7 @@ def _projection(sets: Sequence[str], methods: Sequence[str], runs: int, quick: b
 
 
 def _tolerance(sets: Sequence[str], methods: Sequence[str], runs: int) -> Iterator[Spec]:
-    """How much the stopping rule decides, which the paper leaves open."""
+    """How much depends on the stopping tolerance, which the paper does not give."""
     for data_set in sets:
         for method in methods:
             for weight in (0.05, 0.35, 0.65, 0.8, 0.95):
@@ -91,7 +91,7 @@ def _tolerance(sets: Sequence[str], methods: Sequence[str], runs: int) -> Iterat
 
 
 def _sensitivity(sets: Sequence[str], methods: Sequence[str], runs: int) -> Iterator[Spec]:
-    """To l at λ1 = 0.5, where values of l differ, and to the pace."""
+    """Sensitivity to l at λ1 = 0.5, and to the schedule of fractions."""
     for data_set in sets:
         c = CLASSES.get(data_set, 2)
         if data_set not in ("PEOPLEvsPLACES", "WebKB"):
@@ -109,7 +109,7 @@ def _sensitivity(sets: Sequence[str], methods: Sequence[str], runs: int) -> Iter
 
 
 def _noise(sets: Sequence[str], methods: Sequence[str], runs: int, levels: Sequence[float]) -> Iterator[Spec]:
-    """Outliers among the rows; the estimators' defaults on TF-IDF."""
+    """Rows replaced by outliers; estimators with their defaults, on TF-IDF."""
     for data_set in sets:
         for method in methods:
             for kind in OUTLIERS:

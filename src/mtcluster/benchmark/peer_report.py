@@ -1,4 +1,7 @@
-"""The pages of the comparison with peers: who is how good where, and what each decision contributes."""
+"""The pages of the comparison with other methods, and of the ablations.
+
+Pages say what the rows say and nothing else; interpretation is written by hand, beside them.
+"""
 
 from __future__ import annotations
 
@@ -18,18 +21,17 @@ Scores = dict[tuple[str, int], float]  # (data set, task) → mean over runs
 def tables(rows: Sequence[Row], command: str) -> list[Part]:
     """Every table."""
     parts: list[Part] = [
-        Text("Multi-task clustering beside what one would take instead", 1),
+        Text("Multi-task clustering compared with other methods", 1),
         Text(f"Made by: {command}. Versions: {', '.join(sorted({row.versions for row in rows}))}."),
         Text(
-            "Every method gets the same features and its defaults; labels serve for scoring alone. Means over "
+            "All methods get the same features and use their defaults; labels are used for scoring only. Means over "
             f"{len({row.run for row in rows})} seeds, in per cent. ACC is the mean over the tasks of a set; in the "
-            "column 'mean' every task of the group counts the same. 'to best peer': the column (task) where the method "
-            "is farthest behind the best of the peers, picked for that column by the labels. Joint: one matching of "
-            "clusters and classes for all tasks of a set (for unrelated tasks it means nothing). KM: k-means, 10 "
-            "starts; GMM: Gaussian mixture, diagonal; NMF: largest component (features with negative values enter "
-            "twice); SC: spectral clustering, cosine; 'All': on all tasks pooled, otherwise on each task "
-            "alone. Seconds: one run on one thread, other runs beside it; the embedding of SC is computed once for "
-            "all seeds."
+            "column 'mean' every task of the group counts equally. 'to best peer': difference to the best peer of the "
+            "same task, chosen with the labels, at the task where it is lowest. Joint: accuracy with one matching of "
+            "clusters and classes for all tasks of a set. KM: k-means, 10 starts; GMM: Gaussian mixture, diagonal; "
+            "NMF: largest component (features with negative values enter twice); SC: spectral clustering, cosine; "
+            "'All': on all tasks pooled, otherwise on each task alone. Seconds: one run on one thread, with other runs "
+            "in parallel; the embedding of SC is computed once for all seeds."
         ),
     ]
     for name, (features, sets) in GROUPS.items():
@@ -50,8 +52,11 @@ def summary(rows: Sequence[Row]) -> list[Part]:
 
 
 def findings(rows: Sequence[Row], command: str) -> list[Part]:
-    """What the numbers say, in words."""
-    parts: list[Part] = [Text("What the comparison with peers shows", 1), Text(f"Made by: {command}.")]
+    """The numbers in sentences."""
+    parts: list[Part] = [
+        Text("The comparison with other methods in short", 1),
+        Text(f"Made by: {command}. All numbers are in tables.md."),
+    ]
     for name, (features, sets) in GROUPS.items():
         own = [r for r in select(rows, study="peers", features=features) if r.data_set in sets]
         table = {m: _scores(select(own, method=m), "acc") for m in METHODS if select(own, method=m)}
@@ -67,7 +72,7 @@ def findings(rows: Sequence[Row], command: str) -> list[Part]:
             joint = _mean(_scores(select(own, method=method), "joint"))
             sentence += (
                 f"{method}: {_mean(table[method]):.1f} ({_mean(table[method]) - _mean(peers[best]):+.1f}), joint "
-                f"{joint:.1f}, {gaps[worst]:+.1f} to the best peer in its worst column ({_name(worst)}). "
+                f"{joint:.1f}, {gaps[worst]:+.1f} to the best peer at its worst task ({_name(worst)}). "
             )
         parts += [Text(_title(name), 2), Text(sentence.strip())]
     return parts
@@ -93,7 +98,7 @@ def _overview(rows: Sequence[Row], sets: Sequence[str]) -> Grid:
 
 
 def _columns(rows: Sequence[Row], name: str) -> list[Part]:
-    """Every task of the group: the peers that matter, ours, and the distances."""
+    """Every task of the group: k-means, the best peer, our methods, and the differences."""
     table = {m: _scores(select(rows, method=m), "acc") for m in METHODS if select(rows, method=m)}
     peers = {m: s for m, s in table.items() if m in PEERS}
     if "KM" not in peers or "All KM" not in peers or FULL not in table:
@@ -113,16 +118,16 @@ def _columns(rows: Sequence[Row], name: str) -> list[Part]:
 
 
 def _ablation(rows: Sequence[Row]) -> list[Part]:
-    """Each decision taken away: what that costs (negative) or gains, set by set."""
+    """One decision of the defaults replaced at a time: the difference in ACC per set."""
     taken = select(rows, study="ablation")
     if not taken:
         return []
     parts: list[Part] = [
         Text("What each decision contributes", 2),
         Text(
-            f"{FULL} with its defaults, then with one decision taken away: the difference in ACC, so that a negative "
-            "number is what the decision earns on that set, and a positive one what it costs. 'no vote' is the plain "
-            f"single fit with λ1 = 0.5. Means over {len({r.run for r in taken})} seeds."
+            f"{FULL} with its defaults, then with one decision replaced: the difference in ACC, negative where the "
+            "decision improves the result. 'no consensus' is the plain single fit with λ1 = 0.5. Means over "
+            f"{len({r.run for r in taken})} seeds."
         ),
     ]
     for name, (features, sets) in GROUPS.items():
@@ -163,7 +168,7 @@ def _by_set(scores: Scores, sets: Sequence[str]) -> list[float]:
 
 
 def _behind(scores: Scores, peers: dict[str, Scores]) -> Scores:
-    """Column → distance to the best peer there."""
+    """Column → difference to the best peer there."""
     return {column: value - max(peer[column] for peer in peers.values()) for column, value in scores.items()}
 
 

@@ -1,4 +1,4 @@
-"""The protocol of the comparison with what a user would take instead: same features, labels for scoring alone."""
+"""The protocol of the comparison with other methods: the same features, labels for scoring only."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ GROUPS = {
 SETS = tuple(dict.fromkeys(name for _, sets in GROUPS.values() for name in sets))
 METHODS = (*PEERS, *SHARED)
 ABLATION_RUNS = 3
-FULL = "SPMTC-s"  # what the ablations take something away from
+FULL = "SPMTC-s"  # the method that the ablations change
 
 
 def specs(*, sets: Sequence[str], methods: Sequence[str], runs: int, quick: bool = False) -> list[Spec]:
-    """Every run; the ablations with the full method, which stands in the comparison."""
+    """Every run; ablations are run if the full method is, which is part of the comparison."""
     found = []
     for features, group in GROUPS.values():
         for data_set in group:

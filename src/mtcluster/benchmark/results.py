@@ -1,4 +1,4 @@
-"""Run rows → numbers: the grid point of each method, means, and which methods are the best or comparable to it."""
+"""Run rows → numbers: the grid point of each method, means, and the methods that are best or comparable to the best."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def mean(rows: Sequence[Row], metric: str) -> float:
 
 
 def cells(rows: Iterable[Row], protocol: str, features: str, study: str = "main") -> dict[str, dict[Column, Cell]]:
-    """Method → column → cell; a grid is searched for the best mean ACC over the tasks of a set, as the paper does."""
+    """Method → column → cell; of a grid, the point with the best mean ACC over the tasks of a set, as in the paper."""
     found: dict[str, dict[Column, Cell]] = {method: {} for method in METHODS}
     main = select(rows, study=study, protocol=protocol, features=features)
     for (method, data_set), own in group(main, "method", "data_set").items():
@@ -79,7 +79,7 @@ def cells(rows: Iterable[Row], protocol: str, features: str, study: str = "main"
 
 
 def comparable(table: dict[str, dict[Column, Cell]], column: Column, metric: str, level: float = 0.05) -> set[str]:
-    """The best method of a column and those that a two-sided t-test does not tell from it."""
+    """The best method of a column and those that a two-sided t-test does not distinguish from it."""
     here = {method: columns[column] for method, columns in table.items() if column in columns}
     best = max(here, key=lambda method: here[method].mean(metric))
     return {
@@ -88,7 +88,7 @@ def comparable(table: dict[str, dict[Column, Cell]], column: Column, metric: str
 
 
 def p_value(a: Sequence[float], b: Sequence[float]) -> float:
-    """Welch's t-test; runs that never differ are alike only if they are equal."""
+    """Welch's t-test; constant runs are comparable only if they are equal."""
     if len(a) < 2 or len(b) < 2 or max(np.ptp(a), np.ptp(b)) < 1e-9:
         return 1.0 if np.isclose(np.mean(a), np.mean(b)) else 0.0
     (mean_a, std_a), (mean_b, std_b) = ((np.mean(x), np.std(x, ddof=1)) for x in (a, b))
@@ -97,7 +97,7 @@ def p_value(a: Sequence[float], b: Sequence[float]) -> float:
 
 @dataclass(frozen=True)
 class Agreement:
-    """How a method stands to the paper over the columns, in ACC (or NMI) points."""
+    """Agreement of a method with the paper over the columns, in points of ACC or NMI."""
 
     n: int
     within_4: int

@@ -1,4 +1,4 @@
-"""Runs specs side by side and appends their rows as they finish."""
+"""Execute specs in parallel and append their rows as they finish."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import time
 import warnings
 from collections.abc import Callable, Sequence
 from functools import cache
-from importlib.metadata import version
 from pathlib import Path
 
 from joblib import Parallel, delayed
 from sklearn.metrics import normalized_mutual_info_score, roc_auc_score
 from threadpoolctl import threadpool_limits
 
+from .._utils import text
 from ..metrics import task_scores
 from . import views
 from .methods import run_method
@@ -21,16 +21,17 @@ from .runs import Row, RunFile, Spec
 
 @cache
 def versions() -> str:
-    """What computed a row."""
-    return " ".join(f"{name}={version(name)}" for name in ("mtcluster", "numpy", "scipy", "scikit-learn"))
+    """The versions of Python and of the packages that determine a row."""
+    found = text.versions(("mtcluster", "numpy", "scipy", "scikit-learn"))
+    return " ".join(f"{name}={version}" for name, version in found.items())
 
 
 def execute(spec: Spec, folder: str) -> list[Row]:
-    """One run, on one thread: its scores do not depend on what runs beside it."""
+    """One run, on one thread, so that its scores do not depend on other runs."""
     view = views.view(folder, spec.data_set, spec.features, spec.outliers, spec.noise, spec.run if spec.noise else 0)
     began = time.perf_counter()
     with threadpool_limits(1), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the projection says at every run that it couples nothing: the rows show it
+        warnings.simplefilter("ignore")  # the projection coupling warns in every run; the rows show why
         labels, scores, n_iter = run_method(spec, folder, view)
     seconds = time.perf_counter() - began
     kept = ~view.strange
@@ -58,9 +59,9 @@ def execute(spec: Spec, folder: str) -> list[Row]:
 
 
 def run_all(specs: Sequence[Spec], folder: Path, file: RunFile, *, jobs: int, progress: Callable[[int], None]) -> None:
-    """Execute specs, timed ones at the end one after the other, and append the rows of each as it finishes.
+    """Execute specs in parallel, then timed ones one after the other, and append the rows of each as it finishes.
 
-    Runs that share a view stand together, so that a worker computes the view once.
+    Runs that share a view are neighbours, so that a worker computes the view once.
     """
     together = sorted((s for s in specs if s.study != "time"), key=lambda s: (s.data_set, s.features, s.noise, s.run))
     timed = [s for s in specs if s.study == "time"]

@@ -1,4 +1,4 @@
-"""Run rows: one flat record a run and task, appended safely to one file."""
+"""Run rows: one flat record per run and task, appended safely to one file."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from .._utils.files import replacing
 
 
 class BenchmarkError(Exception):
-    """Something that the user can mend."""
+    """An error that the user can fix."""
 
 
 @dataclass(frozen=True, order=True)
 class Spec:
-    """Everything that decides a run; two runs of the same spec give the same scores."""
+    """Everything that determines a run; two runs of the same spec give the same scores."""
 
     study: str  # "main", "projection", "subspace", "pace", "tolerance", "noise", "time"
     protocol: str  # "paper" or "honest"
@@ -47,8 +47,8 @@ class Row(Spec):
     acc: float = 0.0  # per cent
     nmi: float = 0.0  # per cent, arithmetic normalisation
     nmi_geometric: float = 0.0
-    joint: float = 0.0  # per cent, of this task under the matching that is best for all
-    auc: float = -1.0  # how well score_samples finds the outliers; -1: there are none
+    joint: float = 0.0  # per cent, of this task under the matching that is best for all tasks
+    auc: float = -1.0  # of score_samples as a detector of outliers; -1: there are none
     seconds: float = 0.0  # of the whole run
     n_iter: int = -1
     versions: str = ""
@@ -63,13 +63,22 @@ TYPES = {f.name: {"str": str, "int": int, "float": float}[str(f.type)] for f in 
 
 
 class RunFile:
-    """`runs.csv` in a folder: rows of finished runs, whatever happens to the program."""
+    """`runs.csv` in a folder: the rows of finished runs, kept whatever happens to the program.
+
+    A folder of results that is passed on may hold `runs.parquet` alone; its rows are read in the place of the others.
+    """
 
     def __init__(self, folder: Path) -> None:
-        self.path = folder / "runs.csv"
+        self.path, self.parquet = folder / "runs.csv", folder / "runs.parquet"
+
+    def existing(self) -> Path | None:
+        """The file that rows would be read from; None if there is none."""
+        return next((path for path in (self.path, self.parquet) if path.exists()), None)
 
     def read(self) -> list[Row]:
-        """Rows of complete runs; what an interruption left half written is passed over."""
+        """Rows of complete runs; incomplete lines left by an interruption are skipped."""
+        if self.existing() == self.parquet:
+            return self._read_parquet()
         if not self.path.exists():
             return []
         text = self.path.read_text(encoding="utf-8")
@@ -86,6 +95,24 @@ class RunFile:
             except (TypeError, ValueError) as error:
                 raise BenchmarkError(f"{self.path} is damaged near line {reader.line_num}: {error}.") from error
         return list(complete(rows))
+
+    def _read_parquet(self) -> list[Row]:
+        import pandas as pd
+
+        try:
+            records = pd.read_parquet(self.parquet, columns=COLUMNS).to_dict("records")
+            return list(complete([Row(**{name: TYPES[name](row[name]) for name in COLUMNS}) for row in records]))
+        except (OSError, TypeError, ValueError, KeyError) as error:
+            raise BenchmarkError(f"{self.parquet} is not a file of runs, or is damaged: {error}") from error
+
+    def write_parquet(self, rows: Iterable[Row]) -> None:
+        """Write these rows, in the given order, as Parquet."""
+        import pandas as pd
+
+        rows = list(rows)
+        frame = pd.DataFrame({column: [getattr(row, column) for row in rows] for column in COLUMNS})
+        with replacing(self.parquet) as temporary:
+            frame.to_parquet(temporary, index=False)
 
     def rewrite(self, rows: Iterable[Row]) -> None:
         """Replace the file by one that holds these rows in a fixed order."""
@@ -106,7 +133,7 @@ class RunFile:
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """The folder for this process alone."""
+    """Reserve the folder for this process."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         handle = (folder / ".lock").open("w")
@@ -134,7 +161,7 @@ def _lock(handle: TextIO) -> None:
 
 
 def complete(rows: list[Row]) -> Iterator[Row]:
-    """The rows of runs of which every task is there, each once."""
+    """The rows of runs for which all tasks are present, each once."""
     found: dict[Spec, dict[int, Row]] = {}
     for row in rows:
         found.setdefault(row.spec(), {})[row.task] = row

@@ -1,7 +1,7 @@
-"""What a run computes on: a task set in one feature view, with outliers put in where asked.
+"""The data of a run: a task set in one feature view, with outliers added on request.
 
-Views: "raw" counts; "tfidf", sublinear over the pooled tasks with unit rows; "svd", that on its 50 leading singular
-vectors with unit rows again; "plain", what suits sets that are not text.
+Views: "raw" counts; "tfidf", sublinear, over the pooled tasks, with unit rows; "svd", TF-IDF projected to its 50
+leading singular vectors, with unit rows again; "plain", the features of sets that are not text.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def view(folder: str, data_set: str, features: str, outliers: str = "none", nois
 
 
 def _plain(folder: str, data_set: str) -> View:
-    """Sets that are not text: formants in logs; formants and clinical values standardised in each task."""
+    """Sets that are not text: logarithms of formants; formants and clinical values standardised within each task."""
     if data_set in GENERATED:
         return _numbered(_generated(data_set))
     loaded = _numbered(_load(folder, data_set, OTHER_FILES[data_set]))
@@ -168,7 +168,7 @@ def with_outliers(folder: str, data_set: str, outliers: str, noise: float, seed:
 
 
 def _foreign(folder: str, sources: list[str], n: int, d: int, rng: np.random.Generator) -> Any:
-    """n rows of other collections, as many of each, with their words renamed."""
+    """n rows of other collections, equally many from each, with their words permuted."""
     parts = []
     for i, source in enumerate(sources):
         X = counts(folder, source).X
@@ -180,7 +180,7 @@ def _foreign(folder: str, sources: list[str], n: int, d: int, rng: np.random.Gen
 
 
 def check_folder(folder: Path, data_sets: list[str], noise: bool) -> None:
-    """Read every file that will be needed, before anything is computed."""
+    """Read every file that is needed, before anything is computed."""
     if not folder.is_dir():
         raise BenchmarkError(f"--data {folder} is not a folder.")
     sources = [source for name in data_sets for source, _ in UNRELATED.get(name, ())]

@@ -19,7 +19,8 @@ from scipy.sparse.linalg import LinearOperator, svds
 from sklearn.neighbors import NearestNeighbors
 
 from ..core.arrays import Array, Matrix, Picked, Summary, is_sparse, pieces, rows_at
-from ..core.blocks import Block, RowSource, energies
+from ..core.blocks import Block, RowSource
+from ..core.jobs import energies
 from ..core.offsets import OFFSETS, Offsets
 from ..core.sampling import Sampling, take_sample
 

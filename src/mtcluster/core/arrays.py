@@ -18,6 +18,8 @@ PIECE = 2**18  # numbers of X, and of values per row, that are worked on at a ti
 LARGEST_PIECE = 2**21  # many threads need larger pieces: between NumPy calls a piece keeps all others waiting
 MOST_ROWS, LEAST_ROWS = 2**13, 2**6  # of a piece: in longer sums single precision would drift
 DEVICE_ROWS = 2**10  # rows that an accelerator adds up in one sum of a batch: what an H200 is fastest with
+MOST_KEPT = 64
+_KEPT: dict[tuple[Any, ...], Array] = {}
 DEVICE_PIECE = 2**28  # an accelerator has no such cache, and starting a piece costs it more
 
 
@@ -163,16 +165,23 @@ def like(values: Array, array: Array, xp: Any) -> Array:
     return xp.asarray(values.astype(name), dtype=array.dtype, device=array.device)
 
 
-@lru_cache(maxsize=32)
 def zero(dtype: Any, device: Any, xp: Any) -> Array:
-    """A 0 to compare with; kept, because accelerators are slow at making small arrays."""
-    return xp.zeros((1,), dtype=dtype, device=device)
+    """A 0 to compare with."""
+    return _kept(("zero", str(dtype), str(device), xp.__name__), lambda: xp.zeros((1,), dtype=dtype, device=device))
 
 
-@lru_cache(maxsize=32)
 def arange(n: int, device: Any, xp: Any) -> Array:
-    """0, …, n − 1; kept, because accelerators are slow at making small arrays."""
-    return xp.arange(n, device=device)
+    """0, …, n − 1."""
+    return _kept((n, "", str(device), xp.__name__), lambda: xp.arange(n, device=device))
+
+
+def _kept(key: tuple[Any, ...], make: Callable[[], Array]) -> Array:
+    """A small array, kept for the next time, because accelerators are slow at making them; few are kept."""
+    if key not in _KEPT:
+        if len(_KEPT) >= MOST_KEPT:
+            _KEPT.clear()
+        _KEPT[key] = make()
+    return _KEPT[key]
 
 
 @lru_cache(maxsize=256)

@@ -21,9 +21,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .arrays import Array, Matrix, is_sparse, like
-from .blocks import Block, PerRow, RowSource, cluster_sizes, weighted_sums
+from .blocks import Block, PerRow, RowSource
 from .centers import Centers, between, centers_of
 from .couplings import Coupling, Reconstruction
+from .jobs import cluster_sizes, weighted_sums
 from .memberships import Binary, Membership
 from .offsets import Offsets
 from .quadratic import Quadratic

@@ -7,7 +7,8 @@ from functools import partial
 
 import numpy as np
 
-from .blocks import PerRow, RowSource, bring_to_host, loss_histograms, weigh
+from .blocks import PerRow, RowSource
+from .jobs import bring_to_host, loss_histograms, weigh
 from .weightings import Hard, Weighting
 from .weightings.quantiles import quantiles
 

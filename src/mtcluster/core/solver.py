@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from . import blocks
+from . import jobs
 from .arrays import Array
 from .blocks import PerRow, RowSource, Totals
 from .centers import centers_of
@@ -80,7 +80,7 @@ def alternate(
     for iteration in range(max_iter):
         centers = model.update_centers(totals.S, totals.T, centers, subspace)
         del totals  # as large as all centres
-        step = partial(blocks.advance, terms=model.terms(centers, rows.origins), membership=model.membership)
+        step = partial(jobs.advance, terms=model.terms(centers, rows.origins), membership=model.membership)
         Ps, Ls, totals = rows.apply(step, Ps, weights, outputs=2)
         trace.append(totals.value)
         converged = stalled(trace, tol)
@@ -140,23 +140,23 @@ def distinct(starts: list[list[Array]]) -> list[list[Array]]:
 
 def first_state(rows: RowSource, model: Model, Ps: PerRow, prepared: Any = None) -> State:
     """Given memberships with all weights 1, the centres that fit them and the losses there."""
-    begin = partial(blocks.begin, membership=model.membership, n_clusters=model.n_clusters)
+    begin = partial(jobs.begin, membership=model.membership, n_clusters=model.n_clusters)
     Ps, vs, _ = rows.apply(begin, Ps, outputs=2)
-    weights, _ = rows.apply(blocks.stage_weights, vs, outputs=1)
+    weights, _ = rows.apply(jobs.stage_weights, vs, outputs=1)
     totals = totals_of(rows, model, Ps, weights)
     centers = model.update_centers(totals.S, totals.T, None, model.coupling.subspace(model, rows, weights, prepared))
     terms = model.terms(centers, rows.origins)
-    Ls, _ = rows.apply(partial(blocks.losses, terms=terms, membership=model.membership), Ps, outputs=1)
+    Ls, _ = rows.apply(partial(jobs.losses, terms=terms, membership=model.membership), Ps, outputs=1)
     return State(centers, Ps, vs, Ls, weights)
 
 
 def with_weights(rows: RowSource, state: State, vs: PerRow) -> State:
     """The state with other weights v."""
-    weights, _ = rows.apply(blocks.stage_weights, vs, outputs=1)
+    weights, _ = rows.apply(jobs.stage_weights, vs, outputs=1)
     return replace(state, vs=vs, weights=weights)
 
 
 def totals_of(rows: RowSource, model: Model, Ps: PerRow, weights: PerRow) -> Totals:
     """The sums that centres are made from."""
-    job = partial(blocks.totals, membership=model.membership, n_clusters=model.n_clusters)
+    job = partial(jobs.totals, membership=model.membership, n_clusters=model.n_clusters)
     return rows.apply(job, Ps, weights)[-1]

@@ -19,7 +19,8 @@ class Engine(ABC):
     Values per row stay where the rows are; only `gather` brings them into the order in which the rows came.
     """
 
-    name: ClassVar[str]
+    instead: ClassVar[str]  # what a user can do where a part of the model cannot work with the engine
+    one_library: ClassVar[bool] = False  # must new rows be arrays of the library that the model was fitted with?
     xp: Any = np  # the library of what `gather` returns
     labels: Array  # (m,) labels of the tasks
     sizes: list[int]  # rows of each task
@@ -35,6 +36,11 @@ class Engine(ABC):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         return None
+
+    @property
+    @abstractmethod
+    def needs(self) -> str | None:
+        """The field of `Capabilities` that parts of the model need to work with these rows; None: none of them."""
 
     @property
     @abstractmethod

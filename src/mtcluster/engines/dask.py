@@ -32,7 +32,8 @@ Features = Callable[[int, Any], None]  # (number of features, columns) of X: rec
 class DaskEngine(Engine):
     """Rows by task, in chunks that may cut through tasks."""
 
-    name = "dask"
+    instead = "X.compute() if that fits into memory"
+    needs = "dask"
     xp = xpd
 
     def __init__(
@@ -147,9 +148,9 @@ class DaskEngine(Engine):
 
     def gather(self, values: PerRow, dtype: Any = None, width: int | None = None) -> Any:
         """One Dask array in the order of the rows."""
-        m = len(self.labels)
-        joined = [delayed(worker.join)(codes, part, m) for codes, part in zip(self.codes, values, strict=True)]
-        return from_parts(joined, self.rows, width, self.dtype if dtype is None else np.dtype(dtype))
+        m, dtype = len(self.labels), self.dtype if dtype is None else np.dtype(dtype)
+        joined = [delayed(worker.join)(codes, part, m, dtype) for codes, part in zip(self.codes, values, strict=True)]
+        return from_parts(joined, self.rows, width, dtype)
 
     def small(self, values: Array) -> Any:
         """Small arrays stay NumPy's."""

@@ -81,9 +81,9 @@ def split(codes: Array, values: Any, m: int) -> list[Any]:
     return [values[at] for at in task_rows(codes, m)]
 
 
-def join(codes: Array, parts: list[Array], m: int) -> Array:
+def join(codes: Array, parts: list[Array], m: int, dtype: Any) -> Array:
     """Values of each task in the order of the rows of the chunk."""
-    out = np.empty((len(codes), *parts[0].shape[1:]), dtype=parts[0].dtype)
+    out = np.empty((len(codes), *parts[0].shape[1:]), dtype=dtype)
     for at, part in zip(task_rows(codes, m), parts, strict=True):
         out[at] = part
     return out

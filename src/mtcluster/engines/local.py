@@ -92,7 +92,8 @@ class LocalData:
 class LocalEngine(Blocks, Engine):
     """Rows in this process."""
 
-    name = "local"
+    instead = "convert X to NumPy"
+    one_library = True
 
     def __init__(
         self,
@@ -109,6 +110,11 @@ class LocalEngine(Blocks, Engine):
         self.centered, self.n_jobs, self.threads = centered, n_jobs, threads
         self._each: Each = map
         self._stack = ExitStack()
+
+    @property
+    def needs(self) -> str | None:
+        """Other libraries than NumPy have their arrays on accelerators."""
+        return None if self.xp is np else "gpu"
 
     def __enter__(self) -> Self:
         if self.threads:

@@ -11,29 +11,25 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import ClassifierTags, check_random_state
-from sklearn.utils.validation import check_is_fitted
 
-from .._sklearn_compat import CallbackSupportMixin, Interval, Registered, StrOptions, array_namespace, fit_context
+from .._sklearn_compat import CallbackSupportMixin, Interval, Registered, StrOptions, fit_context
 from ..consensus import Consensus, Decisions
 from ..consensus.embedding import task_offsets
 from ..core.arrays import Array, host
-from ..core.blocks import weighted_sums
-from ..core.centers import Centers
 from ..core.couplings import COUPLINGS
-from ..core.memberships import MEMBERSHIPS, one_hot
+from ..core.memberships import MEMBERSHIPS
 from ..core.model import Model
 from ..core.offsets import Offsets
 from ..core.pacing import Schedule
-from ..core.projecting import project, shared_map, task_indices
-from ..core.readout import read_out
+from ..core.projecting import shared_map, task_indices
 from ..core.relations import relatedness, support
 from ..core.starts import STARTS, Start, tried
-from ..engines import Engine
+from ..engines import Engine, engine_of
 from ._capabilities import check_capabilities, check_sizes
+from ._fitted import FittedModelMixin
 from ._multistart import Maker, Run, best_of
-from ._placement import place_tasks
 from ._progress import FitProgress, tell, warn_user
-from ._validation import check_counting, check_start, library, open_rows
+from ._validation import check_counting, check_start, open_rows
 
 SMALL_ARRAYS = (
     "tasks_", "within_weight_", "task_offsets_", "task_scales_", "fractions_", "task_centers_", "shared_centers_",
@@ -42,7 +38,12 @@ SMALL_ARRAYS = (
 
 
 class MultiTaskClusterer(
-    CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator
+    FittedModelMixin,
+    CallbackSupportMixin,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+    ClusterMixin,
+    BaseEstimator,
 ):
     """Base of SPMTC, LSSMTC and ASI: everything but their parameters.
 
@@ -224,7 +225,7 @@ class MultiTaskClusterer(
         if tuple(shape) != wanted:
             raise ValueError(f"init has shape {tuple(shape)}, but memberships of shape {wanted} are needed.")
         check = partial(check_start, dtype=engine.dtype, labels_only=model.membership.labels_only)
-        if not model.membership.labels_only and engine.name == "local" and bool(np.any(host(self.init) == 0)):
+        if not model.membership.labels_only and engine_of(self.init) is None and bool(np.any(host(self.init) == 0)):
             warn_user("init holds zeros, which membership='nonnegative' never leaves: add a small number such as 0.2.")
         return engine.split(self.init, check)
 
@@ -278,13 +279,6 @@ class MultiTaskClusterer(
         self._memberships = engine.gather(Ps, width=self.n_clusters)
         self.labels_ = engine.xp.astype(engine.xp.argmax(self._memberships, axis=1), engine.xp.int32)
 
-    @property
-    def memberships_(self) -> Array:
-        """Memberships (n, c) of the training rows; rows sum to 1."""
-        if "_memberships" in self.__dict__ or not hasattr(self, "labels_"):
-            return self._memberships
-        return one_hot(self.labels_, self.n_clusters, self.losses_.dtype, array_namespace(self.labels_))
-
     def _warn(self, run: Run) -> None:
         """Say what a user should know about a fit that worked."""
         c, used = self.n_clusters, int(np.count_nonzero(self.cluster_sizes_.sum(axis=0)))
@@ -296,199 +290,6 @@ class MultiTaskClusterer(
             )
         if run.fit.fault is not None:
             warn_user(run.fit.fault)
-
-    def explain(self) -> None:
-        """Print what the fit decided from the data, and on what evidence; `decisions_` holds the same as numbers."""
-        check_is_fitted(self)
-        from ..inspection import explain
-
-        print(explain(self))
-
-    def report(self, *, ids: Any = None, feature_names: Any = None, title: str | None = None) -> Any:
-        """The result as one HTML page: clusters by task, their features, a map, outliers, and what to try next.
-
-        Parameters
-        ----------
-        ids : sequence of n, optional
-            Names of the rows. None: their numbers.
-        feature_names : sequence of d, optional
-            Names of the features. None: `feature_names_in_`, or their numbers.
-        title : str, optional
-            Title of the page.
-
-        Returns
-        -------
-        report : Report
-            Shown by a notebook; `report.save("report.html")` writes it, and `report.summary` is the same as a dict.
-            `mtcluster.inspection.make_report` takes more: cells of the user's table, stability, how data were prepared.
-        """
-        check_is_fitted(self)
-        from ..inspection import make_report
-
-        return make_report(self, ids=ids, feature_names=feature_names, title=title)
-
-    def to_kmeans(self, task: Any = None) -> Any:
-        """A fitted `KMeans` that labels the rows of one task as this model does, for use elsewhere.
-
-        Labels are exact for binary memberships, unless there are about as many clusters as features or more and tasks
-        share only in part, in which case a warning says so. Centres are those of the model up to a common shift, so
-        distances to them are not the model's losses.
-
-        Parameters
-        ----------
-        task : label of a task, optional
-            The task whose rows it labels. None: as `predict` does without `tasks`, by the shared centres; after a fit
-            of one task, by that one.
-
-        Returns
-        -------
-        kmeans : KMeans
-            Fitted, in the floating type of this model; cluster numbers are the same.
-        """
-        check_is_fitted(self)
-        from ..interop import to_kmeans
-
-        return to_kmeans(self, task)
-
-    def _fitted(self) -> tuple[Model, Centers]:
-        """The fitted model and its centres, as the core takes them."""
-        W, M, Ms = (host(a) for a in (self.subspace_, self.shared_centers_, self.task_centers_))
-        Z, decided = M @ W.T, self.decisions_
-        moved = decided.task_offset != "none"
-        offsets = Offsets(host(self.task_offsets_), host(self.task_scales_)) if moved else None
-        model = Model(
-            len(M), host(self.within_weight_), W.shape[1], COUPLINGS[decided.coupling], MEMBERSHIPS[decided.membership],
-            offsets,
-        )  # fmt: skip
-        return model, Centers(W, M, Ms, Z, Z, np.ones(Ms.shape[:2], dtype=bool))
-
-    def _open(self, X: Any, tasks: Any, method: str, sample_weight: Any = None) -> Engine:
-        """Rows, seen or new, of the library that the model was fitted with."""
-        check_is_fitted(self)
-        engine = open_rows(
-            self, X, tasks, reset=False, sample_weight=sample_weight, pooled=self._pools_tasks, n_jobs=self.n_jobs
-        )
-        fitted = library(self.subspace_)
-        if engine.name == "local" and fitted is not engine.xp:
-            raise ValueError(
-                f"X of {type(self).__name__}.{method}() must use the same namespace as X of fit() did: it is an array "
-                f"of {engine.xp.__name__}, and {fitted.__name__} is needed."
-            )
-        return engine
-
-    def _read(self, engine: Engine) -> tuple[Any, Any]:
-        """Memberships or labels, and losses, of the rows of an engine."""
-        sizes, sharing = host(self.cluster_sizes_), host(self.within_weight_) < 1
-        model, centers, notes = place_tasks(
-            engine, *self._fitted(), host(self.tasks_).tolist(), sizes[sharing] if sharing.any() else sizes
-        )
-        for note in notes:
-            warn_user(f"tasks: {note}")
-        with engine:
-            job = partial(read_out, model=model, centers=centers)
-            Ps, Ls, _ = engine.apply(job, outputs=2, lazy=True)
-        return Ps, Ls
-
-    def predict(self, X: Any, *, tasks: Any = None) -> Array:
-        """Cluster of each row.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or data frame of shape (n, d), or a dict or list of them
-            Rows, seen or new.
-        tasks : sequence of n hashable labels, optional
-            The task of each row. For rows of a task that was not in `fit` the shared centres decide, and a warning
-            names it; where the means of tasks were removed (`task_offset_`), so is the mean of the new task, if it has
-            at least 5 rows per cluster. None after a fit of several tasks: the shared centres decide for all rows.
-
-        Returns
-        -------
-        labels : array of shape (n,)
-            Cluster numbers, the same in every task.
-        """
-        engine = self._open(X, tasks, "predict")
-        labels_only, xp = MEMBERSHIPS[self.membership_].labels_only, engine.xp
-        P = engine.gather(self._read(engine)[0], *((np.int32,) if labels_only else (None, self.n_clusters)))
-        return xp.astype(P if labels_only else xp.argmax(P, axis=1), xp.int32)
-
-    def predict_proba(self, X: Any, *, tasks: Any = None) -> Array:
-        """Memberships of each row in the clusters.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or data frame of shape (n, d), or a dict or list of them
-            Rows, seen or new.
-        tasks : sequence of n hashable labels, optional
-            The task of each row; see `predict`.
-
-        Returns
-        -------
-        memberships : array of shape (n, c)
-            Non-negative, rows sum to 1; 0 or 1 with binary memberships.
-        """
-        engine = self._open(X, tasks, "predict_proba")
-        Ps, Ls = self._read(engine)
-        if MEMBERSHIPS[self.membership_].labels_only:
-            like = engine.gather(Ls)
-            return one_hot(engine.gather(Ps, np.int32), self.n_clusters, like.dtype, engine.xp)
-        return engine.gather(Ps, width=self.n_clusters)
-
-    def score_samples(self, X: Any, *, tasks: Any = None) -> Array:
-        """Minus the loss of each row: low values indicate outliers.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or data frame of shape (n, d), or a dict or list of them
-            Rows, seen or new.
-        tasks : sequence of n hashable labels, optional
-            The task of each row; see `predict`.
-
-        Returns
-        -------
-        scores : array of shape (n,)
-            Minus the squared distance between a row and its reconstruction.
-        """
-        engine = self._open(X, tasks, "score_samples")
-        return -engine.gather(self._read(engine)[1])
-
-    def score(self, X: Any, y: Any = None, *, tasks: Any = None, sample_weight: Any = None) -> float:
-        """Weighted mean of `score_samples`.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or data frame of shape (n, d), or a dict or list of them
-            Rows, seen or new.
-        y : ignored
-            Present for API consistency.
-        tasks : sequence of n hashable labels, optional
-            The task of each row; see `predict`.
-        sample_weight : array of shape (n,), optional
-            Weights of the mean.
-
-        Returns
-        -------
-        score : float
-            Higher is better; comparable only between models with the same settings.
-        """
-        engine = self._open(X, tasks, "score", sample_weight)
-        Ls = self._read(engine)[1]
-        return -float(engine.apply(weighted_sums, Ls)[-1].sum() / engine.summary.sizes.sum())
-
-    def transform(self, X: Any) -> Array:
-        """Coordinates of each row in the shared subspace, X W.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or data frame of shape (n, d), or a dict or list of them
-            Rows of any task.
-
-        Returns
-        -------
-        coordinates : array of shape (n, l)
-            The same axes for every task.
-        """
-        engine, W = self._open(X, None, "transform"), host(self.subspace_)
-        return engine.gather(engine.apply(partial(project, W=W), outputs=1, lazy=True)[0], width=W.shape[1])
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

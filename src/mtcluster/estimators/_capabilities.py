@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from ..core.couplings import Coupling
 from ..core.memberships import Membership
 from ..engines import Engine
@@ -40,14 +38,10 @@ def check_capabilities(estimator: Any, engine: Engine, coupling: Coupling, membe
         can, name = part.supports, f"{parameter}={part.name!r}"
         if offset not in ("auto", "none") and not can.offsets:
             raise ValueError(f"task_offset={offset!r} cannot go with {name}: take task_offset='none'.")
-        if engine.name == "dask" and not can.dask:
+        if engine.needs is not None and not getattr(can, engine.needs):
             raise ValueError(
-                f"{name} needs all rows in one place. Take {parameter}={_other(parameter)!r}, which works on Dask "
-                "arrays, or X.compute() if that fits into memory."
-            )
-        if engine.name == "local" and engine.xp is not np and not can.gpu:
-            raise ValueError(
-                f"{name} works on NumPy arrays only: take {parameter}={_other(parameter)!r}, or convert X."
+                f"{name} works on NumPy arrays in one process only: take {parameter}={_other(parameter)!r}, or "
+                f"{engine.instead}."
             )
         if can.max_order is not None and order > can.max_order:
             raise ValueError(

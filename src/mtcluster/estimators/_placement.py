@@ -38,7 +38,7 @@ def place_tasks(
     Ms, offsets, notes = centers.Ms.copy(), model.offsets, []
     if engine.named:
         names = ", ".join(repr(engine.labels.tolist()[i]) for i in new[:8]) + (", …" if len(new) > 8 else "")
-        notes.append(f"not in fit, so the shared centres decide about their rows: {names}.")
+        notes.append(f"tasks holds {names}, not in fit: the shared centres decide about these rows.")
     if offsets is not None:
         offsets = Offsets(offsets.b.copy(), offsets.s.copy())
         for i in new:
@@ -58,4 +58,4 @@ def _offset(engine: Engine, i: int, centers: Centers, sizes: Array) -> tuple[Arr
         return 0.0, f"{name} has too few rows to tell where it lies; they are taken to lie as the tasks of fit do."
     weights = sizes.sum(axis=0)
     middle = weights @ shared / weights.sum()
-    return engine.summary.means[i] - middle, f"the mean of {name} was removed, as it was for the tasks of fit."
+    return engine.summary.means[i] - middle, f"The mean of {name} was removed, as it was for the tasks of fit."

@@ -12,9 +12,9 @@ from sklearn.compose import ColumnTransformer
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.preprocessing import OneHotEncoder
 from sklearn.utils import Tags
-from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from .._sklearn_compat import StrOptions
 from .._utils.text import count, listed
 from ..core.arrays import Array
 from ._columns import MISSING, TableError, as_categories, as_frame, column_kind, counts_listed, missing_values

@@ -11,8 +11,9 @@ from scipy import linalg
 from scipy.sparse.linalg import LinearOperator, eigsh
 
 from ..arrays import Array, Matrix, pieces, rows_at
-from ..blocks import Block, PerRow, Place, RowSource, Weight, totals
+from ..blocks import Block, PerRow, Place, RowSource, Weight
 from ..capabilities import Capabilities
+from ..jobs import totals
 from .base import Coupling, Subspace
 from .subspaces import complete, fix_signs
 

@@ -1,0 +1,246 @@
+"""What a fitted model can do: label rows, score them, project them, and tell about itself."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from .._sklearn_compat import array_namespace
+from ..consensus import Decisions
+from ..core.arrays import Array, host
+from ..core.centers import Centers
+from ..core.couplings import COUPLINGS
+from ..core.jobs import weighted_sums
+from ..core.memberships import MEMBERSHIPS, one_hot
+from ..core.model import Model
+from ..core.offsets import Offsets
+from ..core.projecting import project
+from ..core.readout import read_out
+from ..engines import Engine
+from ._placement import place_tasks
+from ._progress import warn_user
+from ._validation import library, open_rows
+
+
+class FittedModelMixin:
+    """Methods that read fitted attributes alone."""
+
+    _pools_tasks: ClassVar[bool]
+    n_clusters: int
+    n_jobs: int | None
+    labels_: Array
+    losses_: Array
+    tasks_: Array
+    membership_: str
+    decisions_: Decisions
+    subspace_: Array
+    shared_centers_: Array
+    task_centers_: Array
+    task_offsets_: Array
+    task_scales_: Array
+    within_weight_: Array
+    cluster_sizes_: Array
+    _memberships: Array
+
+    @property
+    def memberships_(self) -> Array:
+        """Memberships (n, c) of the training rows; rows sum to 1."""
+        if "_memberships" in self.__dict__ or not hasattr(self, "labels_"):
+            return self._memberships
+        return one_hot(self.labels_, self.n_clusters, self.losses_.dtype, array_namespace(self.labels_))
+
+    def explain(self) -> None:
+        """Print what the fit decided from the data, and on what evidence; `decisions_` holds the same as numbers."""
+        check_is_fitted(self)
+        from ..inspection import explain
+
+        print(explain(self))
+
+    def report(self, *, ids: Any = None, feature_names: Any = None, title: str | None = None) -> Any:
+        """The result as one HTML page: clusters by task, their features, a map, outliers, and what to try next.
+
+        Parameters
+        ----------
+        ids : sequence of n, optional
+            Names of the rows. None: their numbers.
+        feature_names : sequence of d, optional
+            Names of the features. None: `feature_names_in_`, or their numbers.
+        title : str, optional
+            Title of the page.
+
+        Returns
+        -------
+        report : Report
+            Shown by a notebook; `report.save("report.html")` writes it, and `report.summary` is the same as a dict.
+            `mtcluster.inspection.make_report` takes more: cells of the user's table, stability, how data were prepared.
+        """
+        check_is_fitted(self)
+        from ..inspection import make_report
+
+        return make_report(self, ids=ids, feature_names=feature_names, title=title)
+
+    def to_kmeans(self, task: Any = None) -> Any:
+        """A fitted `KMeans` that labels the rows of one task as this model does, for use elsewhere.
+
+        Labels are exact for binary memberships, unless there are about as many clusters as features or more and tasks
+        share only in part, in which case a warning says so. Centres are those of the model up to a common shift, so
+        distances to them are not the model's losses.
+
+        Parameters
+        ----------
+        task : label of a task, optional
+            The task whose rows it labels. None: as `predict` does without `tasks`, by the shared centres; after a fit
+            of one task, by that one.
+
+        Returns
+        -------
+        kmeans : KMeans
+            Fitted, in the floating type of this model; cluster numbers are the same.
+        """
+        check_is_fitted(self)
+        from ..interop import to_kmeans
+
+        return to_kmeans(self, task)
+
+    def _fitted(self) -> tuple[Model, Centers]:
+        """The fitted model and its centres, as the core takes them."""
+        W, M, Ms = (host(a) for a in (self.subspace_, self.shared_centers_, self.task_centers_))
+        Z, decided = M @ W.T, self.decisions_
+        moved = decided.task_offset != "none"
+        offsets = Offsets(host(self.task_offsets_), host(self.task_scales_)) if moved else None
+        model = Model(
+            len(M), host(self.within_weight_), W.shape[1], COUPLINGS[decided.coupling], MEMBERSHIPS[decided.membership],
+            offsets,
+        )  # fmt: skip
+        return model, Centers(W, M, Ms, Z, Z, np.ones(Ms.shape[:2], dtype=bool))
+
+    def _open(self, X: Any, tasks: Any, method: str, sample_weight: Any = None) -> Engine:
+        """Rows, seen or new, of the library that the model was fitted with."""
+        check_is_fitted(self)
+        engine = open_rows(
+            self, X, tasks, reset=False, sample_weight=sample_weight, pooled=self._pools_tasks, n_jobs=self.n_jobs
+        )
+        fitted = library(self.subspace_)
+        if engine.one_library and fitted is not engine.xp:
+            raise ValueError(
+                f"X of {type(self).__name__}.{method}() must use the same namespace as X of fit() did: it is an array "
+                f"of {engine.xp.__name__}, and {fitted.__name__} is needed."
+            )
+        return engine
+
+    def _read(self, engine: Engine) -> tuple[Any, Any]:
+        """Memberships or labels, and losses, of the rows of an engine."""
+        sizes, sharing = host(self.cluster_sizes_), host(self.within_weight_) < 1
+        model, centers, notes = place_tasks(
+            engine, *self._fitted(), host(self.tasks_).tolist(), sizes[sharing] if sharing.any() else sizes
+        )
+        if notes:
+            warn_user(" ".join(notes))
+        with engine:
+            job = partial(read_out, model=model, centers=centers)
+            Ps, Ls, _ = engine.apply(job, outputs=2, lazy=True)
+        return Ps, Ls
+
+    def predict(self, X: Any, *, tasks: Any = None) -> Array:
+        """Cluster of each row.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n, d), or a dict or list of them
+            Rows, seen or new.
+        tasks : sequence of n hashable labels, optional
+            The task of each row. For rows of a task that was not in `fit` the shared centres decide, and a warning
+            names it; where the means of tasks were removed (`task_offset_`), so is the mean of the new task, if it has
+            at least 5 rows per cluster. None after a fit of several tasks: the shared centres decide for all rows.
+
+        Returns
+        -------
+        labels : array of shape (n,)
+            Cluster numbers, the same in every task.
+        """
+        engine = self._open(X, tasks, "predict")
+        labels_only, xp = MEMBERSHIPS[self.membership_].labels_only, engine.xp
+        P = engine.gather(self._read(engine)[0], *((np.int32,) if labels_only else (None, self.n_clusters)))
+        return xp.astype(P if labels_only else xp.argmax(P, axis=1), xp.int32)
+
+    def predict_proba(self, X: Any, *, tasks: Any = None) -> Array:
+        """Memberships of each row in the clusters.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n, d), or a dict or list of them
+            Rows, seen or new.
+        tasks : sequence of n hashable labels, optional
+            The task of each row; see `predict`.
+
+        Returns
+        -------
+        memberships : array of shape (n, c)
+            Non-negative, rows sum to 1; 0 or 1 with binary memberships.
+        """
+        engine = self._open(X, tasks, "predict_proba")
+        Ps, Ls = self._read(engine)
+        if MEMBERSHIPS[self.membership_].labels_only:
+            like = engine.gather(Ls)
+            return one_hot(engine.gather(Ps, np.int32), self.n_clusters, like.dtype, engine.xp)
+        return engine.gather(Ps, width=self.n_clusters)
+
+    def score_samples(self, X: Any, *, tasks: Any = None) -> Array:
+        """Minus the loss of each row: low values indicate outliers.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n, d), or a dict or list of them
+            Rows, seen or new.
+        tasks : sequence of n hashable labels, optional
+            The task of each row; see `predict`.
+
+        Returns
+        -------
+        scores : array of shape (n,)
+            Minus the squared distance between a row and its reconstruction.
+        """
+        engine = self._open(X, tasks, "score_samples")
+        return -engine.gather(self._read(engine)[1])
+
+    def score(self, X: Any, y: Any = None, *, tasks: Any = None, sample_weight: Any = None) -> float:
+        """Weighted mean of `score_samples`.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n, d), or a dict or list of them
+            Rows, seen or new.
+        y : ignored
+            Present for API consistency.
+        tasks : sequence of n hashable labels, optional
+            The task of each row; see `predict`.
+        sample_weight : array of shape (n,), optional
+            Weights of the mean.
+
+        Returns
+        -------
+        score : float
+            Higher is better; comparable only between models with the same settings.
+        """
+        engine = self._open(X, tasks, "score", sample_weight)
+        Ls = self._read(engine)[1]
+        return -float(engine.apply(weighted_sums, Ls)[-1].sum() / engine.summary.sizes.sum())
+
+    def transform(self, X: Any) -> Array:
+        """Coordinates of each row in the shared subspace, X W.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n, d), or a dict or list of them
+            Rows of any task.
+
+        Returns
+        -------
+        coordinates : array of shape (n, l)
+            The same axes for every task.
+        """
+        engine, W = self._open(X, None, "transform"), host(self.subspace_)
+        return engine.gather(engine.apply(partial(project, W=W), outputs=1, lazy=True)[0], width=W.shape[1])
