@@ -14,6 +14,8 @@ from mtcluster.core import arrays, blocks
 from mtcluster.datasets import make_multitask_blobs
 from mtcluster.estimators import _validation
 
+pytestmark = pytest.mark.gpu
+
 LIBRARIES = ["array_api_strict", "torch"]
 MODELS = {
     "default": SPMTC(4, random_state=0),

@@ -34,6 +34,7 @@ DATA = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("parameters", MODELS.values(), ids=MODELS.keys())
 @pytest.mark.parametrize("X", DATA.values(), ids=DATA.keys())
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])

@@ -172,6 +172,7 @@ def test_frames_in_and_out(blobs, frame):
     assert list(out.columns) == ["spmtc0", "spmtc1", "spmtc2", "spmtc3"]
 
 
+@pytest.mark.slow
 def test_metadata_routing_in_a_pipeline_and_a_search(blobs):
     X, _, tasks = blobs
     with config_context(enable_metadata_routing=True):

@@ -237,6 +237,7 @@ def test_an_all_zero_row_gets_a_label_and_never_a_nan(model, counts):
     assert model.labels_[3] in range(3)
 
 
+@pytest.mark.slow
 def test_the_number_of_jobs_does_not_change_the_result(model, blobs):
     one = model.set_params(n_init=3, n_jobs=1).fit(blobs.X, tasks=blobs.tasks)
     labels, losses = one.labels_, one.losses_
@@ -252,6 +253,7 @@ def test_more_starts_never_end_higher(blobs):
     assert losses[1] <= losses[0]
 
 
+@pytest.mark.slow
 def test_auto_is_the_better_of_its_kinds(blobs):
     best = {
         init: LSSMTC(4, init=init, n_init=3, random_state=0).fit(blobs.X, tasks=blobs.tasks).losses_.sum()

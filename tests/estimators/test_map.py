@@ -6,8 +6,8 @@ from scipy import sparse
 
 from mtcluster import ASI, SPMTC
 from mtcluster.core import projecting
-from mtcluster.core.sampling import Sampling
 from mtcluster.core.relations import directions
+from mtcluster.core.sampling import Sampling
 
 
 @pytest.fixture

@@ -107,7 +107,7 @@ def test_a_given_start_is_the_only_one(blobs):
 
 
 def test_zeros_that_memberships_never_leave_are_told(blobs):
+    model = LSSMTC(4, init=np.eye(4)[blobs.y], membership="nonnegative", within_weight=0.5, max_iter=3)
     with pytest.warns(UserWarning, match="init holds zeros, which membership='nonnegative' never leaves"):
-        model = LSSMTC(4, init=np.eye(4)[blobs.y], membership="nonnegative", within_weight=0.5, max_iter=3)
         model.fit(blobs.X, tasks=blobs.tasks)
     assert model.labels_.shape == (120,)
