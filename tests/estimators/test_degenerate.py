@@ -94,6 +94,7 @@ def test_a_cluster_that_runs_empty_warns_and_keeps_its_center():
     assert model.predict(far)[0] in range(4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("parameters", MODELS.values(), ids=MODELS.keys())
 def test_many_small_tasks(parameters):
     centers = 6 * RNG.normal(size=(3, 5))

@@ -28,6 +28,7 @@ EXPECTED_FAILURES = {
 }
 
 
+@pytest.mark.slow
 @parametrize_with_checks(
     [
         SPMTC(2),
@@ -337,5 +338,5 @@ def test_the_clusterer_of_a_task_that_was_not_there_does_not_exist(blobs):
     model = PerTask(KMeans(4, random_state=0)).fit(blobs.X, tasks=blobs.tasks)
     with pytest.raises(ValueError, match="tasks is None"):
         model.predict(blobs.X)
-    with pytest.raises(ValueError, match="tasks holds 7, which was not there in fit"):
+    with pytest.raises(ValueError, match="tasks holds 7, which was not in fit"):
         model.predict(blobs.X, tasks=[7] * len(blobs.X))

@@ -208,6 +208,7 @@ def test_a_row_of_weight_0_has_no_influence_but_gets_a_label(model, blobs):
     assert set(labels[~kept]) <= set(range(4))
 
 
+@pytest.mark.slow
 def test_sparse_rows_give_what_dense_rows_give(model, counts):
     X, _, tasks = counts
     model.set_params(n_clusters=3)
@@ -273,6 +274,7 @@ def test_the_type_of_the_data_is_the_type_of_the_results(model, blobs, as_contai
     assert_array_equal(model.predict(X, tasks=blobs.tasks), model.labels_)
 
 
+@pytest.mark.slow
 def test_float32_gives_the_labels_of_float64(model, blobs):
     P = start(blobs)
     labels = fit_from(model, blobs.X, blobs.tasks, P).labels_
