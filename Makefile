@@ -16,7 +16,7 @@ test: $(VENV)/.test
 	SCIPY_ARRAY_API=1 $(BIN)/python -m pytest -n auto $(PYTEST)
 
 quick: $(VENV)/.test
-	$(BIN)/python -m pytest -n 2 -m "not slow and not browser and not dask and not gpu and not data" $(PYTEST)
+	$(BIN)/python -m pytest -n 2 -m "not slow and not browser and not dask and not gpu and not data" tests $(PYTEST)
 
 # After tests with PYTEST="--cov": all rooms, and the four that must be covered.
 coverage: $(VENV)/.test
