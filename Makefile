@@ -2,14 +2,26 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+COVERED := src/mtcluster/core/*,src/mtcluster/engines/*,src/mtcluster/consensus/*,src/mtcluster/estimators/*
 
-.PHONY: demo test lint bench docs dist clean
+export MTCLUSTER_DATA ?= $(abspath ../shared/data)
+
+.PHONY: demo test quick coverage lint bench docs dist clean
 
 demo: $(VENV)/.core
 	$(BIN)/mtcluster demo
 
+# SCIPY_ARRAY_API lets scikit-learn dispatch to other array libraries.
 test: $(VENV)/.test
-	SCIPY_ARRAY_API=1 $(BIN)/python -m pytest -n auto  # the variable lets scikit-learn dispatch to other array libraries
+	SCIPY_ARRAY_API=1 $(BIN)/python -m pytest -n auto $(PYTEST)
+
+quick: $(VENV)/.test
+	$(BIN)/python -m pytest -n 2 -m "not slow and not browser and not dask and not gpu and not data" tests $(PYTEST)
+
+# After tests with PYTEST="--cov": all rooms, and the four that must be covered.
+coverage: $(VENV)/.test
+	$(BIN)/python -m coverage report --skip-covered
+	$(BIN)/python -m coverage report --fail-under=95 --include='$(COVERED)'
 
 lint: $(VENV)/.lint
 	$(BIN)/ruff check .
@@ -56,4 +68,4 @@ $(VENV)/.dist: pyproject.toml | $(VENV)/bin/python
 	touch $@
 
 clean:
-	rm -rf $(VENV) build dist .pytest_cache .ruff_cache .mypy_cache .hypothesis
+	rm -rf $(VENV) build dist .pytest_cache .ruff_cache .mypy_cache .hypothesis .coverage .coverage.*

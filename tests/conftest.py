@@ -9,7 +9,8 @@ from scipy import sparse
 
 from mtcluster.datasets import load_task_set, make_multitask_blobs
 
-DATA_HOME = Path(os.environ.get("MTCLUSTER_DATA", Path(__file__).parents[2] / "shared" / "data"))
+HERE = Path(__file__).parent
+DATA_HOME = os.environ.get("MTCLUSTER_DATA")
 
 
 @pytest.fixture
@@ -40,8 +41,17 @@ def task_set():
     """Load a task set of the data folder, or skip."""
 
     def load(name):
-        if not (DATA_HOME / f"{name}.npz").is_file():
-            pytest.skip(f"the task set {name!r} is not in {DATA_HOME}; set MTCLUSTER_DATA to a folder that has it")
+        if not DATA_HOME:
+            pytest.skip("the environment variable MTCLUSTER_DATA names no folder of task sets")
+        if not (Path(DATA_HOME) / f"{name}.npz").is_file():
+            pytest.skip(f"the task set {name!r} is not in {DATA_HOME}, which MTCLUSTER_DATA names")
         return load_task_set(name, DATA_HOME)
 
     return load
+
+
+def pytest_collection_modifyitems(items):
+    """Documents and benchmarks are whole programs that run."""
+    for item in items:
+        if item.path.is_relative_to(HERE / "benchmark") or item.path == HERE / "test_docs.py":
+            item.add_marker("slow")

@@ -40,8 +40,13 @@ def tree_of(name):
     return ast.parse(MODULES[name].read_text(encoding="utf-8"))
 
 
+@cache
 def imports_of(name):
     """(absolute name, whether it is imported inside a function) of every import of a module."""
+    return list(imports_in(name))
+
+
+def imports_in(name):
     package = ["mtcluster", *name.split("/")[:-1]]
     inside = {
         id(node)

@@ -180,6 +180,7 @@ def test_a_file_that_is_no_archive_is_refused(tmp_path):
         load_task_set(tmp_path / "half.npz")
 
 
+@pytest.mark.data
 @pytest.mark.parametrize(
     ("name", "sizes", "features", "classes"),
     [

@@ -78,6 +78,7 @@ def test_the_axes_given_are_used_and_returned(model, tmp_path, plot):
     pyplot.close(figure)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("error::UserWarning")
 @pytest.mark.parametrize("plot", OF_A_MODEL)
 def test_one_task_alone_and_many_clusters_are_drawn(tmp_path, plot):
@@ -89,6 +90,7 @@ def test_one_task_alone_and_many_clusters_are_drawn(tmp_path, plot):
     assert saved(plot_pace(many, by_task=True), tmp_path) > 1000
 
 
+@pytest.mark.slow
 def test_no_picture_touches_pyplot():
     code = (
         "import sys; from mtcluster import LSSMTC, plotting; from mtcluster.datasets import make_multitask_blobs\n"
@@ -232,6 +234,7 @@ def test_labels_of_another_clusterer_are_drawn(blobs):
             plot(described)
 
 
+@pytest.mark.dask
 def test_dask_arrays_are_drawn(blobs):
     da = pytest.importorskip("dask.array")
     X, _, tasks = blobs

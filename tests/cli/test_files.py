@@ -18,6 +18,8 @@ from mtcluster.cli.errors import InputError
 from mtcluster.cli.methods import METHODS
 from mtcluster.metrics import clustering_accuracy
 
+pytestmark = pytest.mark.slow
+
 pd = pytest.importorskip("pandas")
 KINDS = ["csv", "tsv", "csv.gz", "semicolons", "parquet", "feather", "xlsx", "npz", "several csv", "mtx", "h5ad"]
 OUTPUTS = {"labels.csv", "centers.csv", "model.skops", "settings.json", "report.html"}
@@ -347,6 +349,7 @@ def test_a_link_to_a_folder_is_followed(run, files, tmp_path):
     assert (tmp_path / "there" / "report.html").exists()
 
 
+@pytest.mark.dask
 def test_a_cluster_of_workers_gives_the_same_labels(fitted, run, labels, tmp_path):
     distributed = pytest.importorskip("distributed")
     with distributed.LocalCluster(

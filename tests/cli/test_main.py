@@ -11,6 +11,7 @@ from mtcluster.cli.main import main
 TITLES = ["k-means per task", "k-means pooled", "LSSMTC", "SPMTC"]
 
 
+@pytest.mark.slow
 def test_the_demo_prints_one_table_in_which_spmtc_is_not_behind_k_means(capsys):
     assert main(["demo", "--seeds", "2"]) == 0
     lines = capsys.readouterr().out.splitlines()
@@ -40,6 +41,7 @@ def test_no_command_prints_the_help(capsys):
     assert "demo" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_it_runs_as_a_module():
     done = subprocess.run([sys.executable, "-m", "mtcluster", "--version"], capture_output=True, text=True, check=True)
     assert done.stdout.startswith("mtcluster ")

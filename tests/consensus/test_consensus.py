@@ -44,6 +44,7 @@ def test_a_fifth_of_the_rows_far_out_do_little_harm_to_the_others(n_features):
     assert model.decisions_.consensus.n_distant_rows > 0
 
 
+@pytest.mark.slow
 def test_a_task_left_alone_has_no_say_in_what_becomes_of_the_others():
     X, _, tasks = make_multitask_blobs(120, 5, n_tasks=2, n_clusters=4, random_state=1)
     Z, _, _ = make_multitask_blobs(120, 5, n_tasks=1, n_clusters=4, random_state=101)
@@ -60,6 +61,7 @@ def test_a_vote_on_a_sample_labels_all_rows():
     assert joint_accuracy(data.y, model.labels_, data.tasks) > 0.95
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("estimator", [SPMTC, LSSMTC])
 def test_a_row_of_weight_0_is_no_part_of_the_vote(estimator):
     """Also where clusters overlap and a start at the nearest centres would differ from the vote."""
@@ -72,6 +74,7 @@ def test_a_row_of_weight_0_is_no_part_of_the_vote(estimator):
     assert_array_equal(weighted.labels_[kept], without.labels_)
 
 
+@pytest.mark.slow
 def test_tasks_with_other_shares_of_the_clusters_keep_their_location():
     """Their means differ because of what they hold, not because of where they lie."""
     for seed in range(3):
@@ -82,6 +85,7 @@ def test_tasks_with_other_shares_of_the_clusters_keep_their_location():
         assert model.task_offset_ == "none"
 
 
+@pytest.mark.slow
 def test_a_task_of_few_rows_shares_whatever_they_look_like():
     data = make_multitask_blobs([60, 60, 8], n_tasks=3, n_clusters=4, random_state=0)
     for seed in range(4):
@@ -109,6 +113,7 @@ def test_related_tasks_share(blobs):
     assert model.task_relatedness_.min() > 0.7
 
 
+@pytest.mark.slow
 def test_sharing_helps_small_tasks():
     data = make_multitask_blobs(
         40, n_tasks=6, n_clusters=6, separation=4.0, task_shift=0.5, balance=0.8, random_state=0
@@ -119,6 +124,7 @@ def test_sharing_helps_small_tasks():
         assert accuracy(data, model.labels_) > accuracy(data, alone.labels_) + 0.05
 
 
+@pytest.mark.slow
 def test_tasks_that_are_moved_as_a_whole_are_clustered_as_before(blobs):
     offsets = np.random.default_rng(1).normal(scale=100, size=(3, 6))
     before = SPMTC(4, random_state=0).fit(blobs.X, tasks=blobs.tasks)
@@ -147,18 +153,21 @@ def test_a_number_for_within_weight_is_the_plain_single_fit(blobs):
     assert len(plain.objective_trace_) == 7
 
 
+@pytest.mark.slow
 def test_no_decision_reads_y(blobs):
     without = SPMTC(4, random_state=0).fit(blobs.X, tasks=blobs.tasks)
     given = SPMTC(4, random_state=0).fit(blobs.X, blobs.y, tasks=blobs.tasks)
     assert_array_equal(without.losses_, given.losses_)
 
 
+@pytest.mark.slow
 def test_n_jobs_changes_nothing(blobs):
     one = SPMTC(4, random_state=0, n_jobs=1).fit(blobs.X, tasks=blobs.tasks)
     two = SPMTC(4, random_state=0, n_jobs=2).fit(blobs.X, tasks=blobs.tasks)
     assert_array_equal(one.losses_, two.losses_)
 
 
+@pytest.mark.slow
 def test_pacing_costs_nothing_where_there_is_nothing_to_protect_against():
     data = load_digits_tasks()
     scores = {}
@@ -195,6 +204,7 @@ def test_rows_without_structure_get_labels(X):
     assert np.isfinite(model.cluster_support_).all()
 
 
+@pytest.mark.slow
 def test_votes_of_few_rows_and_many_tasks():
     data = make_multitask_blobs(5, n_tasks=20, n_clusters=3, random_state=0)
     model = SPMTC(3, random_state=0).fit(data.X, tasks=data.tasks)
@@ -230,6 +240,7 @@ def test_one_task_has_one_member_per_smoothing_and_nothing_to_compare(blobs):
     assert_array_equal(seen.consensus.relatedness, 1)
 
 
+@pytest.mark.slow
 def test_rows_are_downweighted_in_paced_fits_alone_and_only_if_asked():
     X, _, tasks = make_multitask_blobs(80, 4, n_tasks=2, n_clusters=3, outliers=0.1, random_state=0)
     counted = [
@@ -252,6 +263,7 @@ def test_without_a_last_matching_clusters_keep_the_numbers_of_the_vote(blobs):
     assert clustering_accuracy(labels["matched"], labels["plain"]) == 1  # these clusters correspond anyway
 
 
+@pytest.mark.slow
 def test_thresholds_decide_who_is_left_alone(blobs):
     never = Consensus(min_agreement=-1.0, min_relatedness=0.0)
     always = Consensus(min_agreement=1.1)
@@ -287,6 +299,7 @@ def test_an_open_within_weight_and_another_start_go_together(blobs):
     assert_array_equal(model.within_weight_, 0.7)
 
 
+@pytest.mark.slow
 def test_a_consensus_may_be_formed_more_than_once(blobs):
     one = SPMTC(4, init="consensus", random_state=0).fit(blobs.X, tasks=blobs.tasks)
     two = SPMTC(4, init="consensus", n_init=2, random_state=0).fit(blobs.X, tasks=blobs.tasks)

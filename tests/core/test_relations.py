@@ -1,6 +1,7 @@
 """Which tasks are alike, and which clusters are present where."""
 
 import numpy as np
+import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from mtcluster import SPMTC
@@ -61,6 +62,7 @@ def test_support_of_an_empty_cluster_is_0_and_of_one_task_1():
     assert_allclose(support(np.stack([Ms[0]] * 3), np.full((3, 4), 10.0), everyone), 1)
 
 
+@pytest.mark.slow
 def test_an_unrelated_task_stands_out():
     for seed in range(3):
         data = make_multitask_blobs(n_tasks=4, n_clusters=4, random_state=seed)
@@ -83,6 +85,7 @@ def test_a_cluster_in_the_middle_is_present_whatever_its_direction():
     assert_allclose(support(Ms * np.array([1, 9, 0.1, 1])[:, None, None], np.full((4, 3), 20.0), np.ones(4, bool)), S)
 
 
+@pytest.mark.slow
 def test_a_class_that_is_absent_from_a_task_has_no_support_there():
     for digit, task in ((0, "plain"), (6, "slanted"), (4, "blurred")):
         X, y, tasks = load_digits_tasks()

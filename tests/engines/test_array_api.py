@@ -10,9 +10,11 @@ import sklearn
 from numpy.testing import assert_allclose, assert_array_equal
 
 from mtcluster import ASI, LSSMTC, SPMTC
-from mtcluster.core import arrays, blocks
+from mtcluster.core import arrays, jobs
 from mtcluster.datasets import make_multitask_blobs
 from mtcluster.estimators import _validation
+
+pytestmark = pytest.mark.gpu
 
 LIBRARIES = ["array_api_strict", "torch"]
 MODELS = {
@@ -52,7 +54,7 @@ def fresh(model):
 def test_the_results_of_numpy_as_arrays_of_the_library(library, rows, name, large, monkeypatch):
     if large:
         monkeypatch.setattr(_validation, "COPIED", 0)
-        monkeypatch.setattr(blocks, "MOST_ROWS", 32)
+        monkeypatch.setattr(jobs, "MOST_ROWS", 32)
         monkeypatch.setattr(arrays, "DEVICE_ROWS", 16)
         arrays.batch_of.cache_clear()
     X, labels = rows

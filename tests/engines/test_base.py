@@ -80,7 +80,8 @@ def test_arrays_of_dask_are_computed():
 def test_an_engine_is_what_answers_all_calls():
     with pytest.raises(TypeError, match="abstract"):
         Engine()
-    assert len(Engine.__abstractmethods__) <= 8
+    calls = [name for name in Engine.__abstractmethods__ if not isinstance(getattr(Engine, name), property)]
+    assert len(calls) <= 8
 
 
 @pytest.fixture
@@ -89,6 +90,10 @@ def local():
     X, at = rng.normal(size=(10, 3)), np.arange(10) % 2
     parts = [np.flatnonzero(at == k) for k in range(2)]
     return X, LocalEngine(LocalData(np.array(["a", "b"]), [X[p] for p in parts], parts, 10))
+
+
+def test_rows_of_numpy_need_nothing_of_the_parts_of_a_model(local):
+    assert local[1].needs is None
 
 
 def test_values_of_rows_are_split_and_gathered_in_the_users_order(local):

@@ -13,8 +13,11 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
 from mtcluster import ASI, LSSMTC, SPMTC
-from mtcluster.consensus import embedding as look
+from mtcluster.core import projecting
+from mtcluster.core.sampling import Sampling
 from mtcluster.datasets import make_multitask_blobs
+
+pytestmark = pytest.mark.dask
 
 da = pytest.importorskip("dask.array", reason="Dask is not installed: pip install 'mtcluster[dask]'")
 distributed = pytest.importorskip("distributed", reason="Dask is not installed: pip install 'mtcluster[dask]'")
@@ -207,7 +210,7 @@ def test_only_small_arrays_come_back(rows, monkeypatch):
         return out
 
     monkeypatch.setattr(engine, "run", watched)
-    monkeypatch.setattr(look, "MAP", look.Sampling(100, 10))  # it is as large as it may be, however many rows there are
+    monkeypatch.setattr(projecting, "MAP", Sampling(100, 10))  # else it grows with the rows
     start = np.random.default_rng(1).random((9000, 4))
     SPMTC(4, within_weight=0.5, init=start, max_iter=2).fit(da.from_array(X, chunks=(1500, -1)), tasks=tasks)
     histograms = 8 * 2 * 3 * 2**11  # of two quantiles of three tasks

@@ -26,6 +26,7 @@ def fitted(X, tasks, **parameters):
     return SPMTC(4, **{"within_weight": 0.5, "n_init": 1, "random_state": 0, **parameters}).fit(X, tasks=tasks)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("as_matrix", [np.asarray, np.asfortranarray, lambda X: sparse.csr_matrix(np.maximum(X, 0))])
 @pytest.mark.parametrize("membership", ["binary", "nonnegative"])
 def test_results_do_not_depend_on_the_number_of_threads(many, as_matrix, membership, monkeypatch):
@@ -76,6 +77,7 @@ def test_picked_rows_are_those_rows():
         assert_array_equal(part.toarray() if sparse.issparse(part) else part, X[[1, 1]])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("parameters", [{}, {"within_weight": 0.5}], ids=["default", "fixed"])
 @pytest.mark.parametrize("shape", [(60_000, 64), (1500, 2500)], ids=["tall", "wide"])
 def test_interleaved_tasks_are_not_copied(shape, parameters):

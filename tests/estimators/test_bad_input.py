@@ -125,6 +125,7 @@ def test_bad_parameters_are_refused_by_name(parameters):
         model.fit(X, tasks=TASKS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [

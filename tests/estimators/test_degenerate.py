@@ -8,6 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import ConvergenceWarning
 
 from mtcluster import LSSMTC, SPMTC
+from mtcluster.metrics import clustering_accuracy
 
 RNG = np.random.default_rng(0)
 MODELS = {
@@ -33,6 +34,7 @@ DATA = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("parameters", MODELS.values(), ids=MODELS.keys())
 @pytest.mark.parametrize("X", DATA.values(), ids=DATA.keys())
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
@@ -75,7 +77,7 @@ def test_duplicates_share_a_cluster():
 
 
 def test_fewer_distinct_rows_than_clusters_warn():
-    with pytest.warns(ConvergenceWarning, match="2 of 3 clusters are no row's label in any task"):
+    with pytest.warns(ConvergenceWarning, match="2 of 3 clusters have no rows in any task"):
         SPMTC(3, random_state=0).fit(np.ones((12, 4)))
 
 
@@ -86,20 +88,33 @@ def test_a_cluster_that_runs_empty_warns_and_keeps_its_center():
     ]  # cluster 2 begins with one row, between the others' means
     X[19] = X[:19].mean(axis=0) + 0.01
     far = np.array([[1e3, 1e3]])
-    with pytest.warns(ConvergenceWarning, match="of 4 clusters are no row's label"):
+    with pytest.warns(ConvergenceWarning, match="of 4 clusters have no rows"):
         model = LSSMTC(4, init=np.column_stack([start, np.zeros(40)])).fit(X)
     assert np.all(np.isfinite(model.task_centers_))
     assert model.predict(far)[0] in range(4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("parameters", MODELS.values(), ids=MODELS.keys())
 def test_many_small_tasks(parameters):
     centers = 6 * RNG.normal(size=(3, 5))
     y = RNG.integers(3, size=2000)
     X, tasks = centers[y] + RNG.normal(size=(2000, 5)), np.repeat(np.arange(200), 10)
-    model = SPMTC(3, random_state=0, n_init=1, max_iter=3, warmup_iter=2, **parameters).fit(X, tasks=tasks)
+    plain = {"within_weight": 0.5, "n_init": 1, "max_iter": 3, "warmup_iter": 2}
+    model = SPMTC(3, random_state=0, **plain, **parameters).fit(X, tasks=tasks)
     assert model.task_centers_.shape == (200, 3, 5)
     assert np.all(np.isfinite(model.losses_))
+
+
+@pytest.mark.slow
+def test_many_small_tasks_find_a_consensus():
+    rng = np.random.default_rng(0)
+    centers = 6 * rng.normal(size=(3, 5))
+    y = rng.integers(3, size=600)
+    X, tasks = centers[y] + rng.normal(size=(600, 5)), np.repeat(np.arange(60), 10)
+    model = SPMTC(3, random_state=0).fit(X, tasks=tasks)
+    assert np.all(model.within_weight_ < 1)
+    assert clustering_accuracy(y, model.labels_) > 0.9
 
 
 def test_a_task_without_one_of_the_clusters():

@@ -51,9 +51,25 @@ def test_constraints_hold(model, blobs):
 
 
 def test_the_objective_never_rises_within_a_stage(model, blobs):
-    model.fit(blobs.X, tasks=blobs.tasks)
-    for trace in model.objective_trace_:
+    """From a bad start, and with as many iterations as there may be, so that there is something to compare."""
+    P = np.random.default_rng(0).random((len(blobs.y), 4)) + 0.2
+    model.set_params(within_weight=0.5, warmup_iter=2, max_iter=30, tol=0)
+    fit_from(model, blobs.X, blobs.tasks, P)
+    traces = model.objective_trace_
+    assert [len(trace) > 1 for trace in traces] == [True] * 7
+    assert sum(np.count_nonzero(np.diff(trace) < 0) for trace in traces) >= 7
+    for trace in traces:
         assert np.all(np.diff(trace) <= 1e-9 * trace[0])
+
+
+def test_the_objective_never_rises_within_a_stage_where_tasks_lie_apart(blobs):
+    P = np.random.default_rng(0).random((len(blobs.y), 4))
+    for offset in ("mean", "scale"):
+        model = SPMTC(4, init=P, within_weight=0.5, task_offset=offset, max_iter=30, tol=0)
+        traces = model.fit(blobs.X + 20 * blobs.tasks[:, None], tasks=blobs.tasks).objective_trace_
+        assert min(map(len, traces)) > 1
+        for trace in traces:
+            assert np.all(np.diff(trace) <= 1e-9 * trace[0])
 
 
 def test_the_objective_of_a_stage_is_the_weighted_sum_of_losses(blobs):
@@ -192,6 +208,7 @@ def test_a_row_of_weight_0_has_no_influence_but_gets_a_label(model, blobs):
     assert set(labels[~kept]) <= set(range(4))
 
 
+@pytest.mark.slow
 def test_sparse_rows_give_what_dense_rows_give(model, counts):
     X, _, tasks = counts
     model.set_params(n_clusters=3)
@@ -221,6 +238,7 @@ def test_an_all_zero_row_gets_a_label_and_never_a_nan(model, counts):
     assert model.labels_[3] in range(3)
 
 
+@pytest.mark.slow
 def test_the_number_of_jobs_does_not_change_the_result(model, blobs):
     one = model.set_params(n_init=3, n_jobs=1).fit(blobs.X, tasks=blobs.tasks)
     labels, losses = one.labels_, one.losses_
@@ -236,6 +254,7 @@ def test_more_starts_never_end_higher(blobs):
     assert losses[1] <= losses[0]
 
 
+@pytest.mark.slow
 def test_auto_is_the_better_of_its_kinds(blobs):
     best = {
         init: LSSMTC(4, init=init, n_init=3, random_state=0).fit(blobs.X, tasks=blobs.tasks).losses_.sum()
@@ -255,6 +274,7 @@ def test_the_type_of_the_data_is_the_type_of_the_results(model, blobs, as_contai
     assert_array_equal(model.predict(X, tasks=blobs.tasks), model.labels_)
 
 
+@pytest.mark.slow
 def test_float32_gives_the_labels_of_float64(model, blobs):
     P = start(blobs)
     labels = fit_from(model, blobs.X, blobs.tasks, P).labels_

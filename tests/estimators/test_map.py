@@ -5,8 +5,9 @@ import pytest
 from scipy import sparse
 
 from mtcluster import ASI, SPMTC
-from mtcluster.consensus import embedding as look
+from mtcluster.core import projecting
 from mtcluster.core.relations import directions
+from mtcluster.core.sampling import Sampling
 
 
 @pytest.fixture
@@ -44,7 +45,7 @@ def test_indices_name_the_task_of_each_row(blobs):
 
 
 def test_a_map_of_many_rows_is_a_sample_with_some_of_each_task(blobs, monkeypatch):
-    monkeypatch.setattr(look, "MAP", look.Sampling(30, 8))
+    monkeypatch.setattr(projecting, "MAP", Sampling(30, 8))
     X, _, tasks = blobs
     whole = SPMTC(4, random_state=0, within_weight=0.5).fit(sparse.csr_matrix(X), tasks=tasks)
     rows = whole.map_rows_

@@ -18,6 +18,7 @@ def wide_rows(n=3000, d=60_000, per_row=30):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("membership", ["binary", "nonnegative"])
 def test_sparse_rows_are_never_made_dense(membership):
     X, tasks = wide_rows(), np.arange(3000) % 3
@@ -31,6 +32,7 @@ def test_sparse_rows_are_never_made_dense(membership):
     assert peak < dense / 10
 
 
+@pytest.mark.slow
 def test_the_memory_beyond_the_data_grows_with_rows_and_clusters_not_with_their_product_with_features():
     X = np.random.default_rng(0).normal(size=(20_000, 100))
     tracemalloc.start()

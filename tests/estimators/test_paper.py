@@ -6,6 +6,8 @@ import pytest
 from mtcluster import LSSMTC, SPMTC
 from mtcluster.metrics import task_scores
 
+pytestmark = pytest.mark.data
+
 
 def mean_accuracy(make, task_set, seeds=10):
     """ACC of each task in per cent, mean over seeds."""

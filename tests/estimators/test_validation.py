@@ -30,6 +30,7 @@ def read(X, tasks=None):
     return read_tasks(SPMTC(), X, tasks, reset=True)
 
 
+@pytest.mark.slow
 @given(st.lists(LABELS, min_size=1, max_size=25))
 def test_any_hashable_labels_in_any_order_split_and_join(labels):
     X = rows(len(labels))

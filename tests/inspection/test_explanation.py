@@ -224,6 +224,7 @@ def test_one_task_has_no_relations(blobs):
     assert "Sharing: none, because there is one task." in told
 
 
+@pytest.mark.dask
 def test_a_fit_on_dask_is_explained_as_one_in_memory(blobs):
     dask = pytest.importorskip("dask.array")
     model = LSSMTC(4, within_weight=0.5, random_state=0)

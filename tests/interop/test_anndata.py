@@ -29,6 +29,7 @@ def cells(blobs):
     return adata
 
 
+@pytest.mark.slow
 def test_what_is_found_is_written(cells):
     model = fit(cells, "batch", n_clusters=4, use_rep="X_pca", random_state=0)
     X, tasks = cells.obsm["X_pca"], np.asarray(cells.obs["batch"])
@@ -76,6 +77,7 @@ def test_it_survives_a_file(cells, tmp_path):
             np.testing.assert_array_equal(again.uns["mtcluster"][name], value)
 
 
+@pytest.mark.slow
 def test_a_file_opened_in_place_is_read(cells, tmp_path):
     cells.write_h5ad(tmp_path / "cells.h5ad")
     backed = anndata.read_h5ad(tmp_path / "cells.h5ad", backed="r")

@@ -347,6 +347,7 @@ def test_a_changed_byte_is_refused_or_harmless(tmp_path_factory, written, data):
     assert message is None or "\n" not in message
 
 
+@pytest.mark.dask
 def test_a_model_of_dask_arrays_comes_back_in_memory(blobs, files, tmp_path):
     da = pytest.importorskip("dask.array")
     X, _, tasks = blobs
@@ -358,6 +359,7 @@ def test_a_model_of_dask_arrays_comes_back_in_memory(blobs, files, tmp_path):
     np.testing.assert_array_equal(again.predict(X, tasks=tasks), again.labels_)
 
 
+@pytest.mark.gpu
 def test_a_model_of_another_array_library_comes_back_for_numpy(blobs, files, tmp_path):
     torch = pytest.importorskip("torch")
     if os.environ.get("SCIPY_ARRAY_API") != "1":

@@ -94,6 +94,7 @@ def test_a_search_by_known_classes_predicts_with_tasks(blobs):
     assert search.cv_results_["split0_test_score"][1] == pytest.approx(wanted)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("routing")
 def test_the_scorer_works_in_a_pipeline_and_on_several_processes(blobs):
     X, y, tasks = blobs

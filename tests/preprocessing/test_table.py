@@ -31,6 +31,7 @@ def test_it_is_an_estimator_of_scikit_learn(estimator, check):
     check(estimator)
 
 
+@pytest.mark.slow
 def test_pandas_is_imported_only_for_tables():
     code = (
         "import sys, numpy as np\n"
@@ -295,6 +296,7 @@ def test_counts_are_weighted_and_may_be_scaled():
 # In scikit-learn
 
 
+@pytest.mark.slow
 def test_tasks_are_routed_through_a_pipeline(two_tasks):
     frame, tasks = two_tasks
     with sklearn.config_context(enable_metadata_routing=True):

@@ -7,6 +7,8 @@ import pytest
 
 from mtcluster.inspection import make_report
 
+pytestmark = pytest.mark.browser
+
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 if CHROMIUM is None:

@@ -175,6 +175,7 @@ def test_sparse_rows_have_the_summary_of_dense_ones(counts):
     assert dense["sizes"] == thin["sizes"]
 
 
+@pytest.mark.dask
 def test_a_fit_on_dask_has_a_summary(blobs):
     dask = pytest.importorskip("dask.array")
     X, _, tasks = blobs

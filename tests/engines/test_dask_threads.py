@@ -1,0 +1,78 @@
+"""Chunks without a cluster, on Dask's threads: the results of one process, and errors that name what came."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+
+from mtcluster import LSSMTC, SPMTC, Consensus
+
+pytestmark = pytest.mark.dask
+da = pytest.importorskip("dask.array", reason="Dask is not installed: pip install 'mtcluster[dask]'")
+engine = pytest.importorskip("mtcluster.engines.dask", reason="Dask is not installed: pip install 'mtcluster[dask]'")
+
+SAMPLED = Consensus(sample=60, task_sample=10, smoothings=((5, 1),), n_init_member=1, n_init_own=2, n_init_offset=1)
+MODELS = {
+    "given": LSSMTC(4, within_weight=0.5, init=np.random.default_rng(1).random((120, 4))),
+    "sampled": SPMTC(4, init=SAMPLED, random_state=0),
+    "nonnegative": LSSMTC(4, within_weight=0.5, membership="nonnegative", n_init=1, max_iter=3, random_state=0),
+    "scale": SPMTC(4, within_weight=0.5, task_offset="scale", n_init=1, max_iter=3, random_state=0),
+}
+
+
+@pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
+def test_chunks_on_threads_give_the_results_of_one_process(model, blobs):
+    X, weights = da.from_array(blobs.X, chunks=((50, 70), -1)), np.arange(120) % 3 + 0.5
+    there = model.fit(X, tasks=blobs.tasks, sample_weight=weights)
+    labels, losses, centers = there.labels_.compute(), there.losses_.compute(), there.task_centers_
+    memberships, coordinates = there.predict_proba(X, tasks=blobs.tasks).compute(), there.transform(X).compute()
+    score = there.score(X, tasks=blobs.tasks, sample_weight=weights)
+    here = model.fit(blobs.X, tasks=blobs.tasks, sample_weight=weights)
+    assert_array_equal(labels, here.labels_)
+    assert_allclose(losses, here.losses_, atol=1e-8)
+    assert_allclose(centers, here.task_centers_, atol=1e-8)
+    assert_allclose(memberships, here.memberships_, atol=1e-6)
+    assert_allclose(coordinates, here.transform(blobs.X), atol=1e-8)
+    assert score == pytest.approx(here.score(blobs.X, tasks=blobs.tasks, sample_weight=weights))
+
+
+def test_sparse_chunks_and_a_dict_of_arrays_are_read(counts):
+    X, _, tasks = counts
+    model = LSSMTC(3, within_weight=0.5, n_init=1, random_state=0)
+    thin = da.from_array(X, chunks=(30, -1)).map_blocks(sparse.csr_matrix)
+    assert_array_equal(model.fit(thin, tasks=tasks).labels_.compute(), model.fit(X, tasks=tasks).labels_)
+    parts = {k: X[tasks == k] for k in (0, 1)}
+    chunked = {k: da.from_array(part, chunks=(20, -1)) for k, part in parts.items()}
+    assert_array_equal(model.fit(chunked).labels_.compute(), model.fit(parts).labels_)
+
+
+def test_wrong_input_is_refused_by_name(blobs):
+    X = da.from_array(blobs.X, chunks=(50, -1))
+    model = LSSMTC(4, within_weight=0.5, n_init=1)
+    with pytest.raises(ValueError, match="tasks must be None"):
+        model.fit({"a": X}, tasks=blobs.tasks)
+    with pytest.raises(TypeError, match="tasks must be a sequence"):
+        model.fit(X, tasks="abc")
+    with pytest.raises(ValueError, match="init has shape"):
+        LSSMTC(4, within_weight=0.5, init=np.ones((5, 4))).fit(X, tasks=blobs.tasks)
+    with pytest.raises(ValueError, match="coupling='projection' works on NumPy arrays in one process only"):
+        LSSMTC(4, coupling="projection", within_weight=0.5).fit(X, tasks=blobs.tasks)
+
+
+@pytest.mark.parametrize(
+    ("error", "gone"),
+    [
+        (TimeoutError("x"), True),
+        (OSError("cannot connect"), True),
+        (OSError("no such file"), False),
+        (RuntimeError("the client is closed"), True),
+        (RuntimeError("something else"), False),
+    ],
+)
+def test_a_cluster_that_went_away_is_told_and_other_errors_are_left_as_they_are(error, gone):
+    def how():
+        raise error
+
+    with pytest.raises((RuntimeError, OSError)) as caught:
+        engine.run(how)
+    assert ("the Dask cluster is gone" in str(caught.value)) is gone

@@ -1,0 +1,93 @@
+"""Parameters and fitted attributes, as scikit-learn has them, also where the start is an object."""
+
+import pickle
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+
+from mtcluster import LSSMTC, SPMTC, Consensus
+from mtcluster.estimators import _base
+from mtcluster.model_selection import restart_stability
+
+QUICK = Consensus(smoothings=((5, 1),), n_init_member=1, n_init_own=2, n_init_offset=1)
+
+
+@pytest.mark.parametrize("estimator", [SPMTC, LSSMTC])
+def test_a_consensus_as_start_survives_clone_set_and_pickle(estimator, blobs):
+    model = estimator(4, init=QUICK, random_state=0)
+    assert model.get_params()["init"] is QUICK
+    assert clone(model).init == QUICK
+    other = Consensus(within_weight=0.6)
+    assert clone(model).set_params(init=other).init is other
+    fitted = model.fit(blobs.X, tasks=blobs.tasks)
+    again = pickle.loads(pickle.dumps(fitted))
+    assert again.init == QUICK
+    assert_array_equal(again.predict(blobs.X, tasks=blobs.tasks), fitted.labels_)
+    assert_array_equal(clone(fitted).fit(blobs.X, tasks=blobs.tasks).losses_, fitted.losses_)
+
+
+def test_the_representation_names_the_start():
+    assert "init=Consensus(sample=100" in repr(SPMTC(4, init=Consensus(sample=100))).replace("\n", "").replace("  ", "")
+    assert "init" not in repr(SPMTC(4))
+
+
+def test_a_fit_changes_no_parameter(blobs):
+    model = SPMTC(4, init=QUICK, random_state=0)
+    before = dict(model.get_params())
+    model.fit(blobs.X, tasks=blobs.tasks)
+    assert model.get_params() == before
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"sample": 0}, "sample=0 of Consensus should be a whole number of at least 1"),
+        ({"n_init_own": 1.5}, "n_init_own=1.5"),
+        ({"smoothings": ()}, "should be pairs"),
+        ({"smoothings": ((0, 1),)}, "should be pairs"),
+        ({"within_weights": ()}, "within_weights=.* should lie between 0 and 1"),
+        ({"within_weights": (0.5, 1.5)}, "within_weights"),
+        ({"within_weight": -0.1}, "within_weight=-0.1 of Consensus should lie between 0 and 1"),
+    ],
+)
+def test_a_consensus_that_cannot_be_formed_is_refused_when_it_is_made(wrong, message):
+    with pytest.raises(ValueError, match=message):
+        Consensus(**wrong)
+
+
+@pytest.mark.parametrize("membership", ["binary", "nonnegative"])
+def test_memberships_are_there_after_a_fit_and_agree_with_labels(membership, blobs):
+    model = LSSMTC(4, membership=membership, within_weight=0.5, n_init=1, random_state=0)
+    assert not hasattr(model, "memberships_")
+    with pytest.raises(NotFittedError):
+        model.predict(blobs.X)
+    model.fit(blobs.X, tasks=blobs.tasks)
+    assert isinstance(type(model).memberships_, property)
+    assert model.memberships_.shape == (120, 4)
+    assert_array_equal(model.memberships_.argmax(axis=1), model.labels_)
+    assert_array_equal(model.predict_proba(blobs.X, tasks=blobs.tasks), model.memberships_)
+    if membership == "binary":
+        assert_array_equal(model.memberships_, np.eye(4)[model.labels_])
+
+
+def test_a_fit_forgets_the_memberships_of_the_fit_before_it(blobs):
+    model = LSSMTC(4, membership="nonnegative", within_weight=0.5, n_init=1, random_state=0)
+    model.fit(blobs.X, tasks=blobs.tasks)
+    assert np.any((model.memberships_ > 0) & (model.memberships_ < 1))
+    model.set_params(membership="binary").fit(blobs.X, tasks=blobs.tasks)
+    assert_array_equal(model.memberships_, np.eye(4)[model.labels_])
+
+
+def test_refits_that_measure_stability_draw_no_map(blobs, monkeypatch):
+    model = LSSMTC(4, within_weight=0.5, n_init=1, random_state=0).fit(blobs.X, tasks=blobs.tasks)
+
+    def drawn(*arguments):
+        raise AssertionError("a map was drawn")
+
+    monkeypatch.setattr(_base, "shared_map", drawn)
+    assert restart_stability(model, blobs.X, tasks=blobs.tasks, n_restarts=2).n_restarts == 2
+    with pytest.raises(AssertionError, match="a map was drawn"):
+        clone(model).fit(blobs.X, tasks=blobs.tasks)
