@@ -6,11 +6,15 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.preprocessing import normalize
 
+from mtcluster import SPMTC
 from mtcluster.consensus import embedding as embeddings
+from mtcluster.consensus import shared_embeddings
 from mtcluster.consensus.embedding import Embedder, Embedding, directional, embed, task_offsets
 from mtcluster.core.arrays import Picked
 from mtcluster.core.blocks import Blocks, make_block
 from mtcluster.core.sampling import Sampling
+from mtcluster.datasets import make_multitask_blobs
+from mtcluster.metrics import joint_accuracy
 
 NEIGHBOR, DISTANT = 5, 4.0  # as in `Consensus`
 
@@ -203,3 +207,26 @@ def test_rows_of_zeros_have_an_embedding():
     for X in (np.zeros((60, 70)), sparse.csr_matrix((60, 70))):
         [Y] = embed([block_of(X)], None, 50, unit_rows=False, seed=0).Ys
         assert_array_equal(Y, np.zeros((60, 50)))
+
+
+def test_shared_embeddings_tell_the_order_of_rows_apart():
+    """Whole numbers have the same sums in any order."""
+    X, y, tasks = make_multitask_blobs(60, 5, n_tasks=2, n_clusters=3, separation=9, random_state=0)
+    X, order = np.round(10 * X), np.random.default_rng(0).permutation(len(X))
+    with shared_embeddings():
+        first = SPMTC(3, random_state=0).fit(X, tasks=tasks).labels_
+        other = SPMTC(3, random_state=0).fit(X[order], tasks=tasks[order]).labels_
+    assert joint_accuracy(y, first, tasks) > 0.95
+    assert joint_accuracy(y[order], other, tasks[order]) > 0.95
+
+
+def test_fits_of_the_same_rows_share_one_embedding(monkeypatch):
+    X, _, tasks = make_multitask_blobs(60, 5, n_tasks=2, n_clusters=3, random_state=0)
+    calls, plain = [], embeddings.embed
+    monkeypatch.setattr(embeddings, "embed", lambda *given, **more: calls.append(1) or plain(*given, **more))
+    with shared_embeddings():
+        for seed in range(3):
+            SPMTC(3, random_state=seed).fit(X, tasks=tasks)
+    assert len(calls) == 2  # with and without offsets
+    SPMTC(3, random_state=0).fit(X, tasks=tasks)
+    assert len(calls) == 4

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
+from hashlib import sha256
 from threading import Lock
 from typing import Any
 
@@ -140,15 +141,18 @@ def open_embedder(
     rows: RowSource, sampling: Sampling, dimensions: int, n_neighbors: int, seeds: tuple[int, int]
 ) -> Embedder:
     """A sample with its embeddings: one that is shared, if the rows are the same."""
-    make = partial(Embedder, rows, sampling, dimensions, n_neighbors, seeds=seeds)
     if not _SHARED:
-        return make()
-    found = rows.summary
-    key = (sampling, dimensions, n_neighbors, found.sums.tobytes(), found.sizes.tobytes(), found.energy)
+        return Embedder(rows, sampling, dimensions, n_neighbors, seeds=seeds)
+    new = Embedder(rows, sampling, dimensions, n_neighbors, seeds=(0, seeds[1]))  # the same sample in all fits
     with _LOCK:
-        if key not in _SHARED[-1]:
-            _SHARED[-1][key] = make()
-        return _SHARED[-1][key]
+        return _SHARED[-1].setdefault((sampling, dimensions, n_neighbors, *_fingerprints(new.sample)), new)
+
+
+def _fingerprints(sample: list[Block]) -> list[bytes]:
+    """A random direction of the rows of each task, in their order: other rows, or another order, look different."""
+    r = np.random.default_rng(0).standard_normal(sample[0].X.shape[1])
+    parts = [[np.asarray(rows_at(b.X, part) @ r) for part in pieces(b.X)] + [np.asarray(b.u)] for b in sample]
+    return [sha256(np.concatenate(part).tobytes()).digest() for part in parts]
 
 
 def task_offsets(rows: RowSource, kind: str) -> Offsets | None:
@@ -165,7 +169,8 @@ def directional(summary: Summary) -> bool:
     if not summary.filled:
         return False
     mean = summary.sums.sum(axis=0) / summary.filled
-    spread = max(summary.energy / summary.filled - mean @ mean, 0.0)
+    with np.errstate(over="ignore", invalid="ignore"):  # values whose squares overflow are refused later
+        spread = max(summary.energy / summary.filled - mean @ mean, 0.0)
     return bool(np.sqrt(summary.longest) - np.sqrt(summary.shortest) <= UNIT * np.sqrt(spread))
 
 

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from ..core.arrays import Array, Summary
+from ..core.arrays import Array, Summary, host
 from ..core.blocks import Block, Job, PerRow
 
 
@@ -101,8 +101,6 @@ def engine_of(X: Any) -> Any:
 
 def bring_here(value: Any) -> Any:
     """An array of any engine in NumPy's memory; what is no array stays as it is."""
-    from ..core.arrays import host
-
     module = type(value).__module__.split(".")[0]
     elsewhere = hasattr(value, "__dlpack__") and module != "numpy"
     return host(value) if elsewhere or module in ENGINES else value

@@ -8,7 +8,7 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import ClassifierTags, check_random_state
 
@@ -41,7 +41,6 @@ class MultiTaskClusterer(
     FittedModelMixin,
     CallbackSupportMixin,
     ClassNamePrefixFeaturesOutMixin,
-    TransformerMixin,
     ClusterMixin,
     BaseEstimator,
 ):

@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
+from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from .._sklearn_compat import array_namespace
@@ -25,7 +26,7 @@ from ._progress import warn_user
 from ._validation import library, open_rows
 
 
-class FittedModelMixin:
+class FittedModelMixin(TransformerMixin):
     """Methods that read fitted attributes alone."""
 
     _pools_tasks: ClassVar[bool]
