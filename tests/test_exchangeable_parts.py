@@ -140,7 +140,7 @@ def test_a_new_form_of_memberships_is_refused_where_it_says_so(blobs, registered
         clone(model).set_params(task_offset="scale").fit(blobs.X, tasks=blobs.tasks)
 
 
-def engine(needs=None, rows=100, features=5):
+def engine(*needs, rows=100, features=5):
     return SimpleNamespace(needs=needs, instead="do something else", sizes=[rows], n_features=features)
 
 

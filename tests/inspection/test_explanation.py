@@ -156,7 +156,7 @@ def test_every_reason_for_offsets_has_its_sentence(model, changes, sentence):
 
 
 def test_memberships_are_set_or_the_default(model):
-    assert "Memberships: binary by default, one cluster per row" in said(model)
+    assert "Memberships: binary by default. Each row has one cluster" in said(model)
     by_user = replace(DECISIONS, membership="nonnegative", membership_reason="set")
     assert "Memberships: nonnegative, as set." in said(model, by_user)
 

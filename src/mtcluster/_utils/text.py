@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from importlib.metadata import PackageNotFoundError, version
 
 
-def count(n: int, noun: str) -> str:
+def count(n: int, noun: str, write: Callable[[int], str] = str) -> str:
     """A number and its noun, in the singular or the plural.
 
     Examples
@@ -15,22 +15,23 @@ def count(n: int, noun: str) -> str:
     >>> count(1, "row"), count(3, "row")
     ('1 row', '3 rows')
     """
-    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
+    return f"{write(n)} {noun}{'s' * (n != 1)}"
 
 
-def listed(names: Iterable[object], shown: int = 8) -> str:
+def listed(names: Iterable[object], shown: int = 8, final: str = ", ") -> str:
     """The first names, and how many more there are.
 
     Examples
     --------
     >>> listed(["a", "b", "c", "d"], shown=2)
     'a, b and 2 more'
-    >>> listed(["a", "b"])
-    'a, b'
+    >>> listed(["a", "b", "c"]), listed(["a", "b", "c"], final=" and ")
+    ('a, b, c', 'a, b and c')
     """
     items = [str(name) for name in names]
-    more = f" and {len(items) - shown} more" if len(items) > shown else ""
-    return ", ".join(items[:shown]) + more
+    if len(items) > shown:
+        items, final = [*items[:shown], f"{len(items) - shown} more"], " and "
+    return final.join([*([", ".join(items[:-1])] if len(items) > 1 else []), *items[-1:]])
 
 
 def versions(packages: Iterable[str]) -> dict[str, str]:

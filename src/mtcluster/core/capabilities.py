@@ -9,6 +9,7 @@ from dataclasses import dataclass
 class Capabilities:
     """What a coupling or a form of memberships can work with."""
 
+    sparse: bool = True  # rows of sparse matrices
     dask: bool = True  # rows that live in other processes
     gpu: bool = True  # rows of other array libraries than NumPy
     offsets: bool = True  # tasks that lie apart

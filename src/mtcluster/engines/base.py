@@ -39,8 +39,8 @@ class Engine(ABC):
 
     @property
     @abstractmethod
-    def needs(self) -> str | None:
-        """The field of `Capabilities` that parts of the model need to work with these rows; None: none of them."""
+    def needs(self) -> tuple[str, ...]:
+        """The fields of `Capabilities` that parts of the model need to work with these rows."""
 
     @property
     @abstractmethod

@@ -33,7 +33,7 @@ class DaskEngine(Engine):
     """Rows by task, in chunks that may cut through tasks."""
 
     instead = "X.compute() if that fits into memory"
-    needs = "dask"
+    needs = ("dask",)
     xp = xpd
 
     def __init__(

@@ -92,7 +92,7 @@ class LocalData:
 class LocalEngine(Blocks, Engine):
     """Rows in this process."""
 
-    instead = "convert X to NumPy"
+    instead = "convert X to a NumPy array"
     one_library = True
 
     def __init__(
@@ -112,9 +112,9 @@ class LocalEngine(Blocks, Engine):
         self._stack = ExitStack()
 
     @property
-    def needs(self) -> str | None:
-        """Other libraries than NumPy have their arrays on accelerators."""
-        return None if self.xp is np else "gpu"
+    def needs(self) -> tuple[str, ...]:
+        """Sparse rows, and those of other libraries than NumPy, which may be on accelerators."""
+        return ("sparse",) * is_sparse(self.data.Xs[0]) + ("gpu",) * (self.xp is not np)
 
     def __enter__(self) -> Self:
         if self.threads:

@@ -38,7 +38,7 @@ def check_capabilities(estimator: Any, engine: Engine, coupling: Coupling, membe
         can, name = part.supports, f"{parameter}={part.name!r}"
         if offset not in ("auto", "none") and not can.offsets:
             raise ValueError(f"task_offset={offset!r} cannot go with {name}: take task_offset='none'.")
-        if engine.needs is not None and not getattr(can, engine.needs):
+        if not all(getattr(can, need) for need in engine.needs):
             raise ValueError(
                 f"{name} works on NumPy arrays in one process only: take {parameter}={_other(parameter)!r}, or "
                 f"{engine.instead}."

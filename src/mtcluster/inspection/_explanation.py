@@ -8,6 +8,9 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ..consensus.decisions import ConsensusEvidence, Decisions
+from ..core.couplings import COUPLINGS
+from ..core.memberships import MEMBERSHIPS
+from ..core.weightings import WEIGHTINGS
 from ._fitted import ALIKE, PER_TASK, PRESENT, method_name, on_host
 from ._words import MEANING, count, grade, listed, named, related
 
@@ -55,6 +58,7 @@ def describe(model: Any) -> list[str]:
     lines = [head, _start(made, n, m)]
     if made.within_weight_reason != "none":
         lines += [*_sharing(made, model.within_weight_, model.tasks_.tolist()), _offset(made, model)]
+    lines += [f"Coupling: {made.coupling}. {COUPLINGS[made.coupling].explanation}"]
     lines += [_membership(made), _iterations(made, model.fractions_, model.n_iter_)]
     if m == 1:
         return lines
@@ -128,9 +132,8 @@ def _offset(made: Decisions, model: Any) -> str:
 
 
 def _membership(made: Decisions) -> str:
-    if made.membership_reason == "set":
-        return f"Memberships: {made.membership}, as set."
-    return f"Memberships: {made.membership} by default, one cluster per row; zero needs no special meaning in X."
+    how = ", as set" if made.membership_reason == "set" else " by default"
+    return f"Memberships: {made.membership}{how}. {MEMBERSHIPS[made.membership].explanation}"
 
 
 def _iterations(made: Decisions, fractions: Any, n_iter: int) -> str:
@@ -142,10 +145,10 @@ def _iterations(made: Decisions, fractions: Any, n_iter: int) -> str:
         line = f"Fit: {stages}, one iteration{' each' * (n > 1)}: more would drift away from the consensus."
     else:
         line = f"Fit: {stages}, {count(n_iter, 'iteration')} in total."
-    if made.full_weight_share < 1:
-        hard = f"{100 * (1 - made.full_weight_share):.0f} %"
-        line += f" At each stage the hardest {hard} of the selected rows have a smaller weight."
-    return line
+    if made.weighting not in WEIGHTINGS or made.full_weight_share == 1:
+        return line
+    rest = f"{100 * (1 - made.full_weight_share):.0f} %"
+    return f"{line} {WEIGHTINGS[made.weighting].explanation.format(rest=rest)}"
 
 
 def relatedness_sentence(R: Any, names: list[str]) -> str:

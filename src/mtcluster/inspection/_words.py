@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from .._utils.text import count as _count
+from .._utils.text import listed as _listed
 from ..core.arrays import host
 from ._fitted import ALIKE
 
@@ -71,10 +73,7 @@ def listed(items: Sequence[Any], shown: int = SHOWN) -> str:
     >>> listed(["a", "b", "c"]), listed(["a", "b", "c"], 2)
     ('a, b and c', 'a, b and 1 more')
     """
-    names = [str(item) for item in items]
-    if len(names) > shown:
-        names = [*names[:shown], f"{len(names) - shown} more"]
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+    return _listed(items, shown, final=" and ")
 
 
 def named(word: str, items: Sequence[Any]) -> str:
@@ -101,7 +100,7 @@ def count(n: int, word: str) -> str:
     >>> count(1, "row"), count(3, "row")
     ('1 row', '3 rows')
     """
-    return f"{whole(n)} {word}{'s' * (n != 1)}"
+    return _count(n, word, whole)
 
 
 def number(value: float | None) -> str:

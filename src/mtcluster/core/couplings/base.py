@@ -22,6 +22,7 @@ class Coupling(ABC):
 
     name: ClassVar[str]
     supports: ClassVar[Capabilities]
+    explanation: ClassVar[str]  # a sentence
     free_origin: ClassVar[bool] = False  # are losses distances, so that they may be computed from any origin?
     own_threads: ClassVar[bool] = True  # may rows be worked on by threads of ours, or does NumPy need them all?
     n_init: ClassVar[int | None] = None  # starts that it can afford; None: as many as any

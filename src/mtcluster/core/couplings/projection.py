@@ -31,6 +31,7 @@ class Projection(Coupling):
 
     name = "projection"
     supports = Capabilities(dask=False, gpu=False, offsets=False, task_shares=False, max_order=MAX_ORDER)
+    explanation = "The rows of all tasks are compared with the shared centres in the shared subspace only."
     own_threads = False  # most of the work is eigenproblems
     n_init = 1  # each start costs an eigenproblem of the size of the data per stage
 

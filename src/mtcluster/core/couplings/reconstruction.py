@@ -23,6 +23,7 @@ class Reconstruction(Coupling):
 
     name = "reconstruction"
     supports = Capabilities()
+    explanation = "The shared centres reconstruct the rows of all tasks."
     free_origin = True
 
     def subspace(self, model: Model, rows: RowSource, weights: PerRow, prepared: Any) -> Subspace | None:

@@ -18,7 +18,7 @@ class Membership(ABC):
     name: ClassVar[str]
     supports: ClassVar[Capabilities]
     labels_only: ClassVar[bool] = False  # are memberships labels (n,)? Then losses need the diagonal of B alone
-    explanation: ClassVar[str] = ""
+    explanation: ClassVar[str]  # a sentence
 
     @abstractmethod
     def start(self, P: Array, like: Array, n_clusters: int, xp: Any = np) -> Array:

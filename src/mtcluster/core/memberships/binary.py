@@ -18,7 +18,7 @@ class Binary(Membership):
     name = "binary"
     supports = Capabilities()
     labels_only = True
-    explanation = "binary, one cluster per row, which does not depend on where zero is"
+    explanation = "Each row has one cluster, and zero needs no special meaning in X."
 
     def start(self, P: Array, like: Array, n_clusters: int, xp: Any = np) -> Array:
         """Labels."""

@@ -22,7 +22,7 @@ class NonNegative(Membership):
 
     name = "nonnegative"
     supports = Capabilities(offsets=False)
-    explanation = "non-negative mixtures of centres, for data with a meaningful zero"
+    explanation = "Rows are non-negative mixtures of centres, so zero must have a meaning in X."
 
     def start(self, P: Array, like: Array, n_clusters: int, xp: Any = np) -> Array:
         """Memberships that are not locked at 0."""

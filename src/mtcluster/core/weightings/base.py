@@ -15,6 +15,7 @@ class Weighting(ABC):
     """Losses of a task → weights v of its examples, at a stage that selects a fraction of them."""
 
     name: ClassVar[str]
+    explanation: ClassVar[str]  # a sentence; {rest} is the share of the selected examples without full weight
 
     @classmethod
     def make(cls, *, soft_rule: str, full_weight_share: float) -> Weighting:

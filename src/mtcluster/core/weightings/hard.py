@@ -15,6 +15,7 @@ class Hard(Weighting):
     """1 for the easiest fraction of a task, else 0; all 1 in the last stage."""
 
     name = "hard"
+    explanation = "At each stage the rows that are not selected have no weight."
 
     def quantiles(self, fraction: float) -> tuple[float, ...]:
         """λ2 is the quantile at the fraction."""

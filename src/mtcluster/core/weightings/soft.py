@@ -23,6 +23,7 @@ class Soft(Weighting):
     """
 
     name = "soft"
+    explanation = "At each stage the hardest {rest} of the selected rows have a smaller weight."
 
     @classmethod
     def make(cls, *, soft_rule: str, full_weight_share: float) -> Weighting:
@@ -61,6 +62,8 @@ class SoftQuantile(Soft):
 
 class SoftPaper(Soft):
     """The paper's choice γ = λ2 / 2: the lower threshold is a third of the upper one."""
+
+    explanation = "At each stage the rows above a third of the largest selected loss have a smaller weight."
 
     def __init__(self, full_weight_share: float = 1.0) -> None:
         pass
