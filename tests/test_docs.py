@@ -194,6 +194,7 @@ ROOMS = "core|engines|consensus|estimators|model_selection|preprocessing|inspect
 def test_names_in_the_pages_on_the_code_exist(page):
     text = (ROOT / page).read_text(encoding="utf-8")
     found = set(re.findall(rf"`((?:{ROOMS})(?:\.\w+)+)(?:\(.*?\))?`", text))
+    assert found, "the page names nothing"
     for dotted in found - {one for one in found if one.endswith(".py")}:
         value = importlib.import_module("mtcluster")
         for part in dotted.split("."):
