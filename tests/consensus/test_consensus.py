@@ -14,6 +14,8 @@ from mtcluster import LSSMTC, SPMTC, Consensus, PerTask
 from mtcluster.datasets import load_digits_tasks, make_multitask_blobs
 from mtcluster.metrics import clustering_accuracy, joint_accuracy, task_scores
 
+pytestmark = pytest.mark.slow
+
 
 def accuracy(data, labels):
     return np.mean(task_scores(data.y, labels, data.tasks)["accuracy"])

@@ -92,8 +92,11 @@ def local():
     return X, LocalEngine(LocalData(np.array(["a", "b"]), [X[p] for p in parts], parts, 10))
 
 
-def test_rows_of_numpy_need_nothing_of_the_parts_of_a_model(local):
-    assert local[1].needs is None
+def test_dense_rows_of_numpy_need_nothing_of_the_parts_of_a_model(local):
+    X, engine = local
+    assert engine.needs == ()
+    thin = LocalEngine(LocalData(np.array([0]), [sparse.csr_matrix(X)], [slice(0, 10)], 10))
+    assert thin.needs == ("sparse",)
 
 
 def test_values_of_rows_are_split_and_gathered_in_the_users_order(local):

@@ -19,7 +19,13 @@ MODELS = {
 }
 
 
-@pytest.fixture(params=MODELS.values(), ids=MODELS.keys())
+QUICK = ("default", "nonnegative-projection")  # the others are marked as slow
+CASES = [
+    pytest.param(given, id=name, marks=[] if name in QUICK else [pytest.mark.slow]) for name, given in MODELS.items()
+]
+
+
+@pytest.fixture(params=CASES)
 def model(request):
     return SPMTC(4, random_state=0, **request.param)
 
@@ -263,6 +269,7 @@ def test_auto_is_the_better_of_its_kinds(blobs):
     assert best["auto"] <= 1.001 * min(best["per-task"], best["pooled"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_the_type_of_the_data_is_the_type_of_the_results(model, blobs, as_container, dtype):
     X = as_container(blobs.X.astype(dtype))

@@ -12,7 +12,7 @@ from mtcluster.interop import fit_anndata as fit
 anndata = pytest.importorskip("anndata")
 pd = pytest.importorskip("pandas")
 
-pytestmark = pytest.mark.filterwarnings("error::UserWarning")
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("error::UserWarning")]
 
 
 @pytest.fixture

@@ -31,6 +31,8 @@ from mtcluster.datasets import make_multitask_blobs
 from mtcluster.inspection import LabelDescription
 from mtcluster.preprocessing import TablePreprocessor
 
+pytestmark = pytest.mark.slow
+
 MODELS = {
     "SPMTC": SPMTC(4, random_state=0),
     "plain SPMTC": SPMTC(4, within_weight=0.4, task_offset="scale", random_state=np.random.RandomState(0)),
