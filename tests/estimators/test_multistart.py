@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from mtcluster import ASI, LSSMTC, SPMTC
+from mtcluster import ASI, LSSMTC, SPMTC, Consensus
 from mtcluster.core.pacing import Schedule
 from mtcluster.core.solver import still_best
 from mtcluster.core.starts import STARTS
@@ -111,3 +111,17 @@ def test_zeros_that_memberships_never_leave_are_told(blobs):
     with pytest.warns(UserWarning, match="init holds zeros, which membership='nonnegative' never leaves"):
         model.fit(blobs.X, tasks=blobs.tasks)
     assert model.labels_.shape == (120,)
+
+
+@pytest.mark.parametrize(
+    ("given", "n_starts"),
+    [
+        ({"init": "consensus"}, 1),
+        ({"init": "consensus", "n_init": 2}, 2),
+        ({"init": Consensus(smoothings=((5, 1),), n_init=2)}, 2),  # what the start recommends
+        ({"init": Consensus(smoothings=((5, 1),), n_init=2), "n_init": 1}, 1),
+    ],
+)
+def test_a_consensus_is_formed_as_often_as_asked(blobs, given, n_starts):
+    model = LSSMTC(4, random_state=0, **given).fit(blobs.X, tasks=blobs.tasks)
+    assert (model.decisions_.start, model.decisions_.n_starts) == ("consensus", n_starts)

@@ -156,8 +156,8 @@ class MultiTaskClusterer(
         coupling, membership = self._parts()
         auto, init, m, d = self._within_weight() == "auto", self.init, len(engine.labels), engine.n_features
         how = init if isinstance(init, Consensus) else Consensus()
-        voted = isinstance(init, Consensus) or (isinstance(init, str) and init == "consensus")
-        voted = voted or (auto and isinstance(init, str) and init == "auto")
+        named = init if isinstance(init, str) else ""
+        voted = init is how or named == "consensus" or (auto and named == "auto")
         n_components = min(self.n_clusters, d) if self.n_components is None else self.n_components
         share = how.within_weight if auto else self._within_weight()
         model = Model(self.n_clusters, share, n_components, coupling, membership)
@@ -207,8 +207,7 @@ class MultiTaskClusterer(
     ) -> tuple[list[tuple[str, Maker]], Any]:
         """Names of the starts and what draws them, and the kind of start that the fit follows where left open."""
         if result is not None:
-            again = 0 if isinstance(self.n_init, str) else self.n_init - 1
-            others = [form(embedder=None).labels for _ in range(again)]
+            others = [form(embedder=None).labels for _ in range(self._or(self.n_init, how.n_init) - 1)]
             return [("consensus", partial(_given, labels)) for labels in (result.labels, *others)], how
         if not isinstance(self.init, str):
             given = self._given(engine, model)
