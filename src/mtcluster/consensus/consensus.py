@@ -170,7 +170,7 @@ class Consensus:
         for kind in ("none", "mean"):
             found, rng = embedder.embedding(kind), np.random.default_rng(seed)
             blocks = blocks_of(found.Ys, found.us, [Y.mean(axis=0) for Y in found.Ys])
-            tightest.append(min(kmeans(blocks, n_clusters, rng).trace[-1] for _ in range(self.n_init_offset)))
+            tightest.append(min(kmeans(blocks, n_clusters, rng, n_runs=self.n_init_offset).final))
         return float(1 - tightest[1] / tightest[0]) if tightest[0] > 0 else 0.0
 
     def form(

@@ -9,8 +9,7 @@ from ..core.arrays import Array
 from ..core.blocks import Block, Blocks, make_block
 from ..core.kmeans import kmeans
 from ..core.model import Model
-from ..core.pacing import Schedule
-from ..core.solver import best_fit, first_best
+from ..core.solver import alternate, first_best, first_state
 from ..core.starts import STARTS, SampledStart, tried
 from .embedding import Embedding
 
@@ -43,21 +42,32 @@ def fit_members(
     def fits(n_neighbors: int, steps: int, seed: int) -> list[list[Array]]:
         means = [Y.mean(axis=0) for Y in embedding.Ys]
         blocks = blocks_of(embedding.smoothed(n_neighbors, steps), embedding.us, means)
-        rows, l = Blocks(blocks), min(n_clusters, blocks[0].X.shape[1])
         begun = starts_of(blocks, n_clusters, n_init, np.random.default_rng(seed))
-        return [
-            best_fit(rows, Model(n_clusters, share, l), Schedule(tol=1e-5), own).state.Ps
-            for own in begun
-            for share in shares
-        ]
+        starts = [labels for own in begun for labels in own]
+        return best_fits(blocks, n_clusters, starts, n_init, shares)
 
     found = parallel(delayed(fits)(*smoothing) for smoothing in smoothings)
     return [labels for group in found for labels in group]
+
+
+def best_fits(
+    blocks: list[Block], n_clusters: int, starts: list[list[Array]], n_init: int, within_weights: tuple[float, ...]
+) -> list[list[Array]]:
+    """For every `n_init` starts and every λ1 the labels of the best joint fit."""
+    n = len(starts)
+    share = np.repeat(within_weights, n)[:, None]
+    model = Model(n_clusters, share, min(n_clusters, blocks[0].X.shape[1]))
+    rows, entries = Blocks(blocks), np.arange(len(share)) // n_init
+    state = first_state(rows, model, starts * len(within_weights))
+    found = alternate(rows, model, state, max_iter=50, tol=1e-5)
+    values = np.array(found.final)
+    kept = [own[first_best(values[own])] for own in np.split(np.arange(len(share)), len(share) // n_init)]
+    return [[P[run] for P in found.state.Ps] for run in kept]
 
 
 def own_labels(Y: Array, u: Array, n_clusters: int, n_init: int, seed: int) -> Array:
     """A task's own k-means."""
     rng = np.random.default_rng(seed)
     block = make_block(Y, u, Y.mean(axis=0))
-    runs = [kmeans([block], n_clusters, rng) for _ in range(n_init)]
-    return runs[first_best([run.trace[-1] for run in runs])].state.Ps[0]
+    runs = kmeans([block], n_clusters, rng, n_runs=n_init)
+    return runs.state.Ps[0][first_best(runs.final)]

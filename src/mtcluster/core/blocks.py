@@ -54,9 +54,9 @@ class Block:
 class Totals:
     """Sums over rows: all that the next centres need."""
 
-    S: Array  # (m, c, c) PᵀVP
-    T: Array  # (m, c, d) PᵀVX
-    value: float = 0.0  # Σ v L
+    S: Array  # (R, m, c, c) PᵀVP, or (R, m, c) its diagonal for labels
+    T: Array  # (R, m, c, d) PᵀVX
+    value: Array  # (R,) Σ v L
 
     def __add__(self, other: Totals) -> Totals:
         return Totals(self.S + other.S, self.T + other.T, self.value + other.value)
@@ -64,10 +64,10 @@ class Totals:
 
 @dataclass(frozen=True)
 class Weight:
-    """What the rows of a block count at a stage."""
+    """What the rows of a block count at a stage, in each run."""
 
-    w: Array  # u v
-    selected: Array | None  # v > 0; None: all rows are
+    w: Array  # (R, n) u v
+    selected: Array | None  # (R, n) v > 0; None: all rows are
 
 
 class RowSource(Protocol):
@@ -118,10 +118,13 @@ class Place:
         return [Block(*given, self.xp) for given in zip(self.Xs, us, self.sqs, origins, strict=True)]
 
     def over_pieces(
-        self, n_clusters: int, job: Callable[[tuple[int, slice]], Any]
+        self, n_columns: int, job: Callable[[tuple[int, slice]], Any]
     ) -> Iterable[tuple[tuple[int, slice], Any]]:
-        """(task, piece) and the job's answer, for all pieces that are not empty, in order."""
-        jobs = [(k, p) for k, X in enumerate(self.Xs) if X.shape[0] for p in pieces(X, n_clusters, self.piece)]
+        """(task, piece) and the job's answer, for all pieces that are not empty, in order.
+
+        `n_columns` values are computed for each row.
+        """
+        jobs = [(k, p) for k, X in enumerate(self.Xs) if X.shape[0] for p in pieces(X, n_columns, self.piece)]
         return zip(jobs, self.each(job, jobs), strict=True)
 
 

@@ -1,8 +1,13 @@
-"""Centres from the sums over weighted rows, S = PᵀVP (c × c) and T = PᵀVX (c × d): eqs. 16 and 18."""
+"""Centres from the sums over weighted rows, S = PᵀVP (c × c) and T = PᵀVX (c × d): eqs. 16 and 18.
+
+Arrays have the axis of the runs that are fitted side by side first. Of labels S is diagonal, and its diagonal stands
+for it.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -12,58 +17,67 @@ from .arrays import Array
 
 @dataclass(frozen=True)
 class Centers:
-    """The small arrays: all that travels between blocks of rows."""
+    """The small arrays: all that travels between blocks of rows. Those of one run have no axis R."""
 
-    W: Array | None  # (d, l) orthonormal basis of the shared subspace; None: not needed yet, it spans all of Z
-    M: Array | None  # (c, l) shared centres in the subspace
-    Ms: Array  # (m, c, d) centres of the tasks
-    Z: Array  # (c, d) pooled centres in the original space, M = Z W
-    Q: Array  # (c, d) with QᵀQ the scatter between the pooled clusters
-    seen: Array  # (m, c) has this cluster ever had a row in this task?
+    W: Array | None  # (R, d, l) orthonormal basis of the shared subspace; None: not needed yet, it spans all of Z
+    M: Array | None  # (R, c, l) shared centres in the subspace
+    Ms: Array  # (R, m, c, d) centres of the tasks
+    Z: Array  # (R, c, d) pooled centres in the original space, M = Z W
+    Q: Array  # (R, c, d) with QᵀQ the scatter between the pooled clusters
+    seen: Array  # (R, m, c) has this cluster ever had a row in this task?
 
     @property
     def shared(self) -> Array:
-        """M Wᵀ (c, d): the shared centres in the original space, in float64."""
+        """M Wᵀ (R, c, d): the shared centres in the original space, in float64."""
         if self.W is None or self.M is None:
             return self.Z
-        return self.M.astype(np.float64) @ self.W.astype(np.float64).T
+        return self.M.astype(np.float64) @ np.swapaxes(self.W.astype(np.float64), -1, -2)
+
+    def each(self, change: Callable[[Array], Array]) -> Centers:
+        """The centres with all of their arrays changed."""
+        return Centers(*(None if a is None else change(a) for a in vars(self).values()))  # type: ignore[arg-type]
+
+    def runs(self, at: Any) -> Centers:
+        """Those of some runs, or of one; `None` gives centres of one run the axis of the runs."""
+        return self.each(lambda a: a[at])
 
     def for_tasks(self, ks: list[int]) -> Centers:
-        """Those of some tasks."""
-        return Centers(self.W, self.M, self.Ms[ks], self.Z, self.Q, self.seen[ks])
+        """Those of some tasks, of one run."""
+        return replace(self, Ms=self.Ms[ks], seen=self.seen[ks])
 
     def astype(self, dtype: Any) -> Centers:
         """The same centres in another floating type."""
-        W, M = (None if a is None else a.astype(dtype, copy=False) for a in (self.W, self.M))
-        Ms, Z, Q = (a.astype(dtype, copy=False) for a in (self.Ms, self.Z, self.Q))
-        return Centers(W, M, Ms, Z, Q, self.seen)
+        return self.each(lambda a: a if a.dtype == bool else a.astype(dtype, copy=False))
+
+
+def joined(parts: list[Centers], order: Array) -> Centers:
+    """The runs of several centres, in another order."""
+    if len(parts) == 1:
+        return parts[0].runs(order)
+    columns = [[getattr(part, field.name) for part in parts] for field in fields(Centers)]
+    return Centers(*(None if some[0] is None else np.concatenate(some)[order] for some in columns))  # type: ignore[arg-type]
 
 
 def centers_of(S: Array, T: Array, last: Array | None) -> Array:
-    """M = (PᵀVP)⁻¹ PᵀVX (eqs. 16, 18), for one task or a stack of them.
+    """M = (PᵀVP)⁻¹ PᵀVX (eqs. 16, 18), for a stack of sums.
 
     An empty cluster keeps its last centre; None: there is none to keep, and it is 0.
     """
-    diagonal = np.einsum("...ii->...i", S)
-    if _is_diagonal(S):  # of labels: nothing to decompose
-        M = T / np.where(diagonal > 0, diagonal, 1)[..., None]
+    if S.ndim < T.ndim:  # of labels: nothing to decompose
+        sizes = S
+        M = T / np.where(S > 0, S, 1)[..., None]
     else:
-        H = inverse_root(S)
+        sizes, H = np.einsum("...ii->...i", S), inverse_root(S)
         M = H @ (np.swapaxes(H, -1, -2) @ T)
-    empty = diagonal <= 0
+    empty = sizes <= 0
     return np.where(empty[..., None], 0 if last is None else last, M) if empty.any() else M
 
 
 def between(S: Array, T: Array) -> Array:
-    """Q = (PᵀVP)^(−1/2) PᵀVX (c, d): QᵀQ is the scatter between clusters."""
-    if _is_diagonal(S):
-        diagonal = np.diag(S)
-        return T / np.sqrt(np.where(diagonal > 0, diagonal, 1))[:, None]
-    return inverse_root(S).T @ T
-
-
-def _is_diagonal(S: Array) -> bool:
-    return bool(np.count_nonzero(S) == np.count_nonzero(np.einsum("...ii->...i", S)))
+    """Q = (PᵀVP)^(−1/2) PᵀVX (…, c, d): QᵀQ is the scatter between clusters."""
+    if S.ndim < T.ndim:
+        return T / np.sqrt(np.where(S > 0, S, 1))[..., None]
+    return np.swapaxes(inverse_root(S), -1, -2) @ T
 
 
 def inverse_root(S: Array) -> Array:

@@ -12,19 +12,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .arrays import MOST_ROWS, Array, Matrix, batch_of, host, is_sparse, rows_at
-from .blocks import Place, Totals, Weight
+from .blocks import Block, Place, Totals, Weight
 from .memberships import Membership
 from .weightings import Weighting
-from .weightings.quantiles import masses
+from .weightings.quantiles import Gathered, masses
 
 if TYPE_CHECKING:
     from .model import Terms
 
 
-def begin(place: Place, Ps: list[Array], *, membership: Membership, n_clusters: int) -> tuple[Any, ...]:
-    """Starting memberships in the form in which they are kept, and weights of 1."""
-    kept = [membership.start(P, b.sq, n_clusters, b.xp) for b, P in zip(place.blocks, Ps, strict=True)]
-    return kept, [b.xp.ones_like(b.sq) for b in place.blocks], None
+def begin(place: Place, *starts: list[Array], membership: Membership, n_clusters: int) -> tuple[Any, ...]:
+    """Starting memberships of each run in the form in which they are kept, and weights of 1."""
+    kept = [
+        b.xp.stack([membership.start(P, b.sq, n_clusters, b.xp) for P in Ps])
+        for b, *Ps in zip(place.blocks, *starts, strict=True)
+    ]
+    return kept, [b.xp.ones((len(starts), len(b)), dtype=b.sq.dtype, device=b.sq.device) for b in place.blocks], None
 
 
 def stage_weights(place: Place, vs: list[Array]) -> tuple[Any, ...]:
@@ -36,19 +39,38 @@ def stage_weights(place: Place, vs: list[Array]) -> tuple[Any, ...]:
     return found, None
 
 
+def pick_runs(place: Place, *values: list[Any], at: list[int] | int) -> tuple[Any, ...]:
+    """Values per row of some of the runs; of one they have no axis of the runs."""
+    return *([_picked(one, at, place.xp) for one in value] for value in values), None
+
+
+def join_runs(place: Place, *parts: list[Array], order: list[int]) -> tuple[Any, ...]:
+    """Values per row of the runs of several parts, in another order."""
+    xp = place.xp
+    return [_picked(xp.concat(own), order, xp) for own in zip(*parts, strict=True)], None
+
+
+def _picked(value: Any, at: list[int] | int, xp: Any) -> Any:
+    if isinstance(value, Weight):
+        return Weight(_picked(value.w, at, xp), None if value.selected is None else _picked(value.selected, at, xp))
+    if xp is np or isinstance(at, int):
+        return value[at, ...]
+    return xp.take(value, xp.asarray(at, device=value.device), axis=0)
+
+
 def totals(
     place: Place, Ps: list[Array], weights: list[Weight], *, membership: Membership, n_clusters: int
 ) -> tuple[Totals]:
     """The sums at given memberships and weights."""
-    blocks = place.blocks
+    blocks, runs = place.blocks, Ps[0].shape[0]
 
     def job(at: tuple[int, slice]) -> tuple[Array, ...]:
         k, part = at
-        X, P, w = rows_at(blocks[k].X, part), rows_at(Ps[k], part), rows_at(weights[k].w, part)
+        X, P, w = rows_at(blocks[k].X, part), Ps[k][..., part], weights[k].w[:, part]
         return row_sums(X, P, w, membership, n_clusters, blocks[k].xp)
 
-    sums = _Sums(place, n_clusters)
-    for (k, _), found in place.over_pieces(n_clusters, job):
+    sums = _Sums(place, runs, n_clusters, membership)
+    for (k, _), found in place.over_pieces(runs * n_clusters, job):
         sums.add(k, *found)
     return (sums.totals(),)
 
@@ -60,65 +82,73 @@ def losses(place: Place, Ps: list[Array], *, terms: Terms, membership: Membershi
 
     def job(at: tuple[int, slice]) -> Array:
         k, part = at
-        form = local[k].quadratic(rows_at(blocks[k].X, part), rows_at(blocks[k].sq, part))
-        return membership.losses(rows_at(Ps[k], part), form)
+        form = local[k].quadratic(rows_at(blocks[k].X, part), blocks[k].sq[part])
+        return membership.losses(Ps[k][..., part], form)
 
     Ls: list[list[Array]] = [[] for _ in blocks]
-    for (k, _), L in place.over_pieces(terms.n_clusters, job):
+    for (k, _), L in place.over_pieces(terms.n_columns, job):
         Ls[k].append(L)
-    return [_joined(parts, b.sq, b.xp) for parts, b in zip(Ls, blocks, strict=True)], None
+    return [_joined(parts, P.shape[0], b) for parts, P, b in zip(Ls, Ps, blocks, strict=True)], None
 
 
 def advance(
-    place: Place, Ps: list[Array], weights: list[Weight], *, terms: Terms, membership: Membership
+    place: Place, Ps: list[Array], weights: list[Weight], *, terms: Terms, membership: Membership, last: bool = False
 ) -> tuple[Any, ...]:
     """The membership step: memberships, losses and sums; a row that is not selected keeps its memberships.
 
-    Both products with X are taken piece by piece: X is read once.
+    Both products with X are taken piece by piece: X is read once. `last`: no centres follow, and the sums that they
+    would be made from are left at 0.
     """
-    blocks, c = place.blocks, terms.n_clusters
+    blocks, (runs, _, c, _) = place.blocks, terms.C.shape
     local = terms.where(blocks[0])
 
     def job(at: tuple[int, slice]) -> tuple[Array, ...]:
         k, part = at
         b, weight, xp = blocks[k], weights[k], blocks[k].xp
-        X, old, w = rows_at(b.X, part), rows_at(Ps[k], part), rows_at(weight.w, part)
-        form = local[k].quadratic(X, rows_at(b.sq, part))
-        P = membership.step(old, form)
-        if weight.selected is not None:
-            P = membership.keep(rows_at(weight.selected, part), P, old, xp)
-        # An accelerator finds the least loss again faster than it looks it up.
-        fast = membership.labels_only and weight.selected is None and xp is not np
-        L = form.least_losses() if fast else membership.losses(P, form)
-        return P, L, *row_sums(X, P, w, membership, c, xp), xp.sum(w * L, dtype=xp.float64)
+        X, w = rows_at(b.X, part), weight.w[:, part]
+        selected = None if weight.selected is None else weight.selected[:, part]
+        P, L = membership.step(Ps[k][..., part], local[k].quadratic(X, b.sq[part]), selected)
+        sums = () if last else row_sums(X, P, w, membership, c, xp)
+        return P, L, xp.sum(w * L, axis=1, dtype=xp.float64), *sums
 
     new: list[list[Array]] = [[] for _ in blocks]
     Ls: list[list[Array]] = [[] for _ in blocks]
-    sums = _Sums(place, c)
-    for (k, _), (P, L, *found) in place.over_pieces(c, job):
+    sums = _Sums(place, runs, c, membership)
+    for (k, _), (P, L, *found) in place.over_pieces(terms.n_columns, job):
         new[k].append(P)
         Ls[k].append(L)
         sums.add(k, *found)
-    Ps = [_joined(parts, P, b.xp) for parts, P, b in zip(new, Ps, blocks, strict=True)]
-    return Ps, [_joined(parts, b.sq, b.xp) for parts, b in zip(Ls, blocks, strict=True)], sums.totals()
+    Ps = [_joined(parts, runs, b, P) for parts, P, b in zip(new, Ps, blocks, strict=True)]
+    return Ps, [_joined(parts, runs, b) for parts, b in zip(Ls, blocks, strict=True)], sums.totals()
 
 
 def bring_to_host(place: Place, Ls: list[Array]) -> tuple[Any, ...]:
-    """Losses and sample weights in NumPy's memory, as histograms need them."""
+    """Losses and sample weights in NumPy's memory, as quantiles need them."""
     return [host(L) for L in Ls], [host(b.u) for b in place.blocks], None
 
 
 def loss_histograms(
-    place: Place, Ls: list[Array], us: list[Array], *, probes: list[tuple[int, int]], level: int
+    place: Place, Ls: list[Array], us: list[Array], *, probes: list[tuple[int, int, int]], level: int
 ) -> tuple[Array]:
     """How much weight has which bits of the loss: see `weightings.quantiles`."""
     return (masses(Ls, us, probes, level),)
 
 
-def weigh(place: Place, Ls: list[Array], *, weighting: Weighting, thresholds: list[list[float]]) -> tuple[Any, ...]:
-    """Weights v at the thresholds found for each task."""
-    pairs = zip(Ls, thresholds, strict=True)
-    return [weighting.weights(L, found, place.xp) if L.shape[0] else L for L, found in pairs], None
+def gathered_losses(place: Place, Ls: list[Array], us: list[Array]) -> tuple[Gathered]:
+    """The losses and sample weights themselves, where they are few."""
+    return (Gathered(Ls, us),)
+
+
+def weigh(
+    place: Place, Ls: list[Array], *, weighting: Weighting, thresholds: list[list[list[float]]]
+) -> tuple[Any, ...]:
+    """Weights v (R, n) at the thresholds found for each task and run."""
+    xp = place.xp
+
+    def of_task(L: Array, found: list[list[float]]) -> Array:
+        return xp.stack([weighting.weights(L[r, :], own, xp) for r, own in enumerate(found)])
+
+    return [of_task(L, found) if L.shape[1] else L for L, found in zip(Ls, thresholds, strict=True)], None
 
 
 def cluster_sizes(place: Place, Ps: list[Array], *, membership: Membership, n_clusters: int) -> tuple[Array]:
@@ -140,34 +170,37 @@ def energies(place: Place) -> tuple[Array]:
 def row_sums(
     X: Matrix, P: Array, w: Array, membership: Membership, n_clusters: int, xp: Any = np
 ) -> tuple[Array, Array]:
-    """S = PᵀVP, or its diagonal for labels, and T = PᵀVX of some rows with weights w = u v."""
-    R, S = membership.responsibilities(P, w, n_clusters, xp)
-    return S, _times(R, X, xp)
+    """S = PᵀVP (R, c, c), or its diagonal for labels, and T = PᵀVX (R c, d) of some rows with weights w = u v."""
+    F, S = membership.responsibilities(P, w, n_clusters, xp)
+    return S, _times(xp.reshape(F, (F.shape[0] * n_clusters, F.shape[2])), X, xp)
 
 
-def _times(R: Array, X: Matrix, xp: Any) -> Array:
-    """R X, (c, n) by (n, d), in sums over no more rows than single precision bears."""
+def _times(F: Array, X: Matrix, xp: Any) -> Array:
+    """F X, (c, n) by (n, d), in sums over no more rows than single precision bears."""
     if is_sparse(X):
-        return (X.T @ R.T).T
+        return (X.T @ F.T).T
     n = X.shape[0]
     if n <= MOST_ROWS:
-        return R @ X
+        return F @ X
     size = batch_of(n)
     whole = n - n % size
     batches = xp.permute_dims(xp.reshape(X[:whole, :], (whole // size, size, X.shape[1])), (0, 2, 1))
-    columns = xp.permute_dims(xp.reshape(R[:, :whole], (R.shape[0], whole // size, size)), (1, 2, 0))
+    columns = xp.permute_dims(xp.reshape(F[:, :whole], (F.shape[0], whole // size, size)), (1, 2, 0))
     total = xp.sum(batches @ columns, axis=0, dtype=xp.float64).T
-    return total if whole == n else total + xp.astype(R[:, whole:] @ X[whole:, :], xp.float64)
+    return total if whole == n else total + xp.astype(F[:, whole:] @ X[whole:, :], xp.float64)
 
 
 class _Sums:
     """Adds up in the order of the pieces, whichever thread was first."""
 
-    def __init__(self, place: Place, n_clusters: int) -> None:
-        self.place, self.shape = place, (len(place.Xs), n_clusters, place.Xs[0].shape[1])
-        self.parts: list[list[Array] | None] = [None] * len(place.Xs)
+    def __init__(self, place: Place, runs: int, n_clusters: int, membership: Membership) -> None:
+        m, c, d = len(place.Xs), n_clusters, place.Xs[0].shape[1]
+        self.place, self.shape = place, (runs, m, c, d)
+        self.shape_of_S = (runs, m, c) if membership.labels_only else (runs, m, c, c)
+        self.parts: list[list[Array] | None] = [None] * m
 
     def add(self, k: int, *found: Array) -> None:
+        """Sums of a piece of task k: its value, where there is one, S and T."""
         xp, sums = self.place.xp, self.parts[k]
         if sums is None:
             self.parts[k] = [x if x.dtype == xp.float64 else xp.astype(x, xp.float64) for x in found]
@@ -176,15 +209,18 @@ class _Sums:
                 sums[i] += x
 
     def totals(self) -> Totals:
-        m, c, d = self.shape
-        S, T, value = np.zeros((m, c, c)), np.zeros((m, c, d)), 0.0
+        runs, _, c, d = self.shape
+        S, T, value = np.zeros(self.shape_of_S), np.zeros(self.shape), np.zeros(runs)
         found = _fetched(self.parts, self.place.xp)
         for k, parts in enumerate(found):
             found[k] = None  # as large as the centres of a task
-            if parts is not None:
-                S[k] = np.diag(parts[0]) if parts[0].ndim == 1 else parts[0]
-                T[k] = parts[1]
-                value += float(parts[2]) if len(parts) > 2 else 0.0
+            if parts is None:
+                continue
+            if len(parts) != 2:
+                value += parts[0]
+            if len(parts) > 1:
+                S[:, k] = parts[-2]
+                T[:, k] = parts[-1].reshape(runs, c, d)
         return Totals(S, T, value)
 
 
@@ -203,7 +239,10 @@ def _fetched(sums: list[list[Array] | None], xp: Any) -> list[list[Array] | None
     ]
 
 
-def _joined(parts: list[Array], otherwise: Array, xp: Any) -> Array:
-    if not parts:
-        return otherwise[:0]
-    return parts[0] if len(parts) == 1 else xp.concat(parts)
+def _joined(parts: list[Array], runs: int, block: Block, like: Array | None = None) -> Array:
+    """Values of the pieces of a block side by side; of an empty block those that it had, or none."""
+    if len(parts) == 1:
+        return parts[0]
+    if parts:
+        return block.xp.concat(parts, axis=-1)
+    return like if like is not None else block.xp.zeros((runs, 0), dtype=block.sq.dtype, device=block.sq.device)

@@ -8,6 +8,9 @@ For one task with centres M_k, shared centres M in the subspace W, and membershi
 Both are one quadratic of p,  L = e − 2 p·a + p B pᵀ,  and differ in the energy e alone. Where tasks differ by an offset
 b_k and a scale s_k, the shared centres of task k are b_k + s_k M Wᵀ.
 
+R runs are fitted side by side: what differs between them has an axis R first, and one product of the rows with the
+centres of all runs serves them all.
+
 Rows live wherever their array library keeps them and are computed on there, through the functions of the array API
 standard; centres and sums are small and live in NumPy's memory.
 """
@@ -15,7 +18,7 @@ standard; centres and sums are small and live in NumPy's memory.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,7 +27,7 @@ from .arrays import Array, Matrix, is_sparse, like
 from .blocks import Block, PerRow, RowSource
 from .centers import Centers, between, centers_of
 from .couplings import Coupling, Reconstruction
-from .jobs import cluster_sizes, weighted_sums
+from .jobs import cluster_sizes, pick_runs, weighted_sums
 from .memberships import Binary, Membership
 from .offsets import Offsets
 from .quadratic import Quadratic
@@ -38,22 +41,26 @@ class Model:
     """What the user chose, or the data decided; it does not change during a fit."""
 
     n_clusters: int  # c
-    within_weight: float | Array  # λ1, or (m,) one per task
+    within_weight: float | Array  # λ1, or (m,) one per task, or (R, 1) one per run, or (R, m)
     n_components: int  # l
     coupling: Coupling = field(default_factory=Reconstruction)
     membership: Membership = field(default_factory=Binary)
     offsets: Offsets | None = None  # None: all tasks lie in the common frame
 
-    @property
+    @cached_property
     def shares(self) -> Array:
-        """λ1, of all tasks or of each."""
-        return np.atleast_1d(np.asarray(self.within_weight, dtype=np.float64))
+        """λ1 of all runs or of each, and of all tasks or of each: (1 or R, 1 or m)."""
+        return np.atleast_2d(np.asarray(self.within_weight, dtype=np.float64))
 
     def for_tasks(self, ks: list[int]) -> Model:
         """The model of some tasks."""
-        shares = self.within_weight if np.ndim(self.within_weight) == 0 else self.shares[ks]
+        shares = self.shares[:, ks] if self.shares.shape[1] > 1 else self.within_weight
         offsets = None if self.offsets is None else Offsets(self.offsets.b[ks], self.offsets.s[ks])
         return replace(self, within_weight=shares, offsets=offsets)
+
+    def runs(self, at: Array | list[int]) -> Model:
+        """The model of some runs."""
+        return replace(self, within_weight=self.shares[at]) if len(self.shares) > 1 else self
 
     @property
     def pools(self) -> bool:
@@ -61,20 +68,21 @@ class Model:
         return not np.any(self.shares)
 
     def placed(self, Z: Array, n_tasks: int) -> Array:
-        """(m, c, d) shared centres as they lie in each task."""
+        """(R, m, c, d) shared centres (R, c, d) as they lie in each task."""
         if self.offsets is None:
-            return np.broadcast_to(Z, (n_tasks, *Z.shape))
-        return np.stack([self.offsets.in_task(Z, k) for k in range(n_tasks)])
+            return np.broadcast_to(Z[:, None], (len(Z), n_tasks, *Z.shape[1:]))
+        return self.offsets.in_tasks(Z)
 
     def pooled(self, S: Array, T: Array) -> tuple[Array, Array]:
-        """The sums S (m, c, c) and T (m, c, d) of all tasks in the common frame, by their shares of the shared term."""
+        """The sums (R, m, …) of all tasks in the common frame, by their shares of the shared term."""
         if self.offsets is not None:
             S, T = self.offsets.pooled(S, T)
-        if np.ndim(self.within_weight) == 0:
-            return S.sum(axis=0), T.sum(axis=0)
-        share = 1 - self.shares
-        share = share / share.max() if share.max() > 0 else np.ones_like(share)
-        return np.einsum("k,kij->ij", share, S), np.einsum("k,kij->ij", share, T)
+        if self.shares.shape[1] == 1:
+            return S.sum(axis=1), T.sum(axis=1)
+        share, most = 1 - self.shares, 1 - self.shares.min(axis=1, keepdims=True)
+        share = np.where(most > 0, share / np.where(most > 0, most, 1), 1)
+        share = np.broadcast_to(share, S.shape[:2])
+        return np.einsum("rk,rk...->r...", share, S), np.einsum("rk,rkij->rij", share, T)
 
     @property
     def free_origin(self) -> bool:
@@ -85,32 +93,40 @@ class Model:
         """
         return self.membership.labels_only and self.coupling.free_origin
 
-    def update_centers(self, S: Array, T: Array, last: Centers | None, subspace: Subspace | None = None) -> Centers:
+    def update_centers(
+        self, S: Array, T: Array, last: Centers | None, subspaces: list[Subspace] | None = None
+    ) -> Centers:
         """W, M and M_k from the sums of the tasks; (W, M) is one block, M directly after W.
 
-        `subspace` makes W. None: it has room for all shared centres, and can wait.
+        `subspaces` make W of each run. None: it has room for all shared centres, and can wait.
         """
         S_all, T_all = self.pooled(S, T)
-        mean = T_all.sum(axis=0) / max(S_all.sum(), np.finfo(np.float64).tiny)
+        if last is None:
+            size = S_all.sum(axis=tuple(range(1, S_all.ndim)))
+            mean = T_all.sum(axis=1, keepdims=True) / np.maximum(size, np.finfo(np.float64).tiny)[:, None, None]
         Z, Q = centers_of(S_all, T_all, mean if last is None else last.Z), between(S_all, T_all)
-        W = None if subspace is None else subspace(Q, Z, self.n_components)
-        M = None if W is None else Z @ W  # eq. 16
-        shared = Z if W is None or M is None else M @ W.T
+        W = M = None
+        shared = Z
+        if subspaces is not None:
+            W = np.stack([make(q, z, self.n_components) for make, q, z in zip(subspaces, Q, Z, strict=True)])
+            M = Z @ W  # eq. 16
+            shared = M @ np.swapaxes(W, 1, 2)
         if self.pools:  # centres of tasks do not count: they are found at the end
-            return Centers(W, M, np.broadcast_to(shared, T.shape), Z, Q, np.ones(T.shape[:2], dtype=bool))
-        seen = np.einsum("kii->ki", S) > 0
+            Ms = np.broadcast_to(shared[:, None], T.shape)
+            return Centers(W, M, Ms, Z, Q, np.ones(T.shape[:3], dtype=bool))
+        seen = (S if S.ndim < T.ndim else np.einsum("rkii->rki", S)) > 0
         fallback = None
         if not seen.all():
-            fallback = self.placed(shared, len(S))
+            fallback = self.placed(shared, S.shape[1])
             if last is not None:
-                fallback = np.where(last.seen[:, :, None], last.Ms, fallback)
+                fallback = np.where(last.seen[..., None], last.Ms, fallback)
                 seen = seen | last.seen
         return Centers(W, M, centers_of(S, T, fallback), Z, Q, seen)
 
     def terms(self, centers: Centers, origins: Array) -> Terms:
         """What the centres mean for the rows of each task, seen from an origin per task."""
         m = len(origins)
-        lam = np.broadcast_to(self.shares, (m,))[:, None, None]
+        lam = self.shares[:, :, None, None]
         common, moved = self.placed(centers.shared, m), bool(origins.any())
         if moved:
             common = common - origins[:, None]
@@ -123,12 +139,12 @@ class Model:
             weighted = lam * own
             C += weighted
             B += _products(weighted, own, diagonal)
-        W, shares = self.coupling.energy_basis(centers.W), lam[:, 0, 0]
+        W, shares = self.coupling.energy_basis(centers.W), np.broadcast_to(self.shares, C.shape[:2])
         if not diagonal:
-            return Terms(C, np.einsum("kcc->kc", B) / 2, B, shares, W)
+            return Terms(C, np.einsum("rkcc->rkc", B) / 2, B, shares, W)
         # A is X C, without the origin's share of it; only labels have an origin that is not 0, and h makes up for it.
         h = B / 2
-        return Terms(C, h + np.einsum("kd,kcd->kc", origins, C) if moved else h, None, shares, W)
+        return Terms(C, h + np.einsum("kd,rkcd->rkc", origins, C) if moved else h, None, shares, W)
 
     def sizes(self, rows: RowSource, Ps: PerRow) -> Array:
         """Σ u p of each task and cluster, (m, c)."""
@@ -142,70 +158,91 @@ def total_loss(rows: RowSource, Ls: PerRow) -> float:
 
 @dataclass(frozen=True)
 class State:
-    """A point of the alternation: centres, and memberships, weights and losses of the rows."""
+    """A point of the alternation of R runs: centres, and memberships, weights and losses of the rows."""
 
     centers: Centers
-    Ps: PerRow
-    vs: PerRow
-    Ls: PerRow
+    Ps: PerRow  # labels (R, n), or memberships (R, c, n)
+    vs: PerRow  # (R, n)
+    Ls: PerRow  # (R, n)
     weights: PerRow  # `Weight` of the rows: u v
+
+    @property
+    def n_runs(self) -> int:
+        """R."""
+        return len(self.centers.Z)
+
+    def runs(self, rows: RowSource, at: list[int]) -> State:
+        """That of some runs."""
+        if at == list(range(self.n_runs)):
+            return self
+        found = rows.apply(partial(pick_runs, at=at), self.Ps, self.vs, self.Ls, self.weights, outputs=4)
+        Ps, vs, Ls, weights = found[:4]
+        return State(self.centers.runs(at), Ps, vs, Ls, weights)
 
 
 @dataclass(frozen=True)
 class Terms:
     """What the centres mean for the rows of each task: everything in their losses that does not depend on the row."""
 
-    C: Array  # (m, c, d) λ1 M_k + (1 − λ1) M Wᵀ, from the origin
-    h: Array  # (m, c) half the diagonals of B, and the product of the origin with C
-    B: Array | None  # (m, c, c); None: labels do without
-    shares: Array  # (m,) λ1
-    W: Array | None  # where the energy of a row is counted in a subspace
+    C: Array  # (R, m, c, d) λ1 M_k + (1 − λ1) M Wᵀ, from the origin
+    h: Array  # (R, m, c) half the diagonals of B, and the product of the origin with C
+    B: Array | None  # (R, m, c, c); None: labels do without
+    shares: Array  # (R, m) λ1
+    W: Array | None  # (R, d, l), where the energy of a row is counted in a subspace
 
     @property
-    def n_clusters(self) -> int:
-        """Number of clusters."""
-        return self.C.shape[1]
+    def n_columns(self) -> int:
+        """Clusters of all runs."""
+        return self.C.shape[0] * self.C.shape[2]
 
     def where(self, block: Block) -> list[TaskTerms]:
         """The terms of each task in the place and the type of the rows of a block, in one transfer."""
         xp, near = block.xp, block.sq
-        both = like(np.concatenate([self.C, self.h[:, :, None]], axis=2), near, xp) if xp is not np else None
-        C, h = (both[..., :-1], both[..., -1]) if both is not None else (like(self.C, near, xp), like(self.h, near, xp))
-        W = None if self.W is None else like(self.W.T, near, xp)
-        Cs = [C[k, ...] for k in range(len(self.shares))]
-        if is_sparse(block.X):
-            Cs = [xp.ascontiguousarray(part.T).T for part in Cs]
-        Bs = [None] * len(Cs) if self.B is None else self.B
-        return [TaskTerms(Cs[k], h[k, ...], Bs[k], float(lam), W, xp) for k, lam in enumerate(self.shares)]
+        runs, m, c, d = self.C.shape
+        h = self.h[..., None]
+        if xp is np:
+            Cs, h = like(self.C, near, xp), like(h, near, xp)
+        else:
+            both = like(np.concatenate([self.C, h], axis=3), near, xp)
+            Cs, h = both[..., :-1], both[..., -1:]
+        W = None if self.W is None else like(np.swapaxes(self.W, 1, 2), near, xp)
+        found = []
+        for k in range(m):
+            C = xp.reshape(Cs[:, k, :, :], (runs * c, d))
+            if is_sparse(block.X):
+                C = xp.ascontiguousarray(C.T).T
+            B = None if self.B is None else self.B[:, k]
+            found.append(TaskTerms(C, h[:, k, :, :], B, self.shares[:, k], W, xp))
+        return found
 
 
 @dataclass(frozen=True)
 class TaskTerms:
     """The terms of one task, as its rows need them."""
 
-    C: Array  # (c, d)
-    h: Array
+    C: Array  # (R c, d)
+    h: Array  # (R, c, 1)
     B: Array | None
-    share: float
-    W: Array | None  # (l, d), transposed
+    shares: Array  # (R,)
+    W: Array | None  # (R, l, d), transposed
     xp: Any
 
     def quadratic(self, X: Matrix, sq: Array) -> Quadratic:
         """The loss of some rows of the task: the one product with X that gives distances."""
-        A, e = _times(X, self.C), sq
+        xp, (runs, c, _) = self.xp, self.h.shape
+        A, e = xp.reshape(_times(X, self.C), (runs, c, X.shape[0])), sq
         if self.W is not None:
-            XW = _times(X, self.W)
-            e = self.share * sq + (1 - self.share) * self.xp.sum(XW * XW, axis=1)
-        return Quadratic(e, A, self.h, self.B, self.xp)
+            XW = [_times(X, self.W[r, :, :]) for r in range(runs)]
+            parts = zip(self.shares.tolist(), XW, strict=True)
+            e = xp.stack([lam * sq + (1 - lam) * xp.sum(Y * Y, axis=0) for lam, Y in parts])
+        return Quadratic(e, A, self.h, self.B, xp)
 
 
 def _products(Y: Array, Z: Array, diagonal: bool) -> Array:
-    """Y_k Z_kᵀ of each task, or the diagonals of that."""
-    return np.einsum("kcd,kcd->kc", Y, Z) if diagonal else Y @ Z.transpose(0, 2, 1)
+    """Y_k Z_kᵀ of each run and task, or the diagonals of that."""
+    return np.einsum("rkcd,rkcd->rkc", Y, Z) if diagonal else Y @ np.swapaxes(Z, 2, 3)
 
 
 def _times(X: Matrix, C: Array) -> Array:
-    """X Cᵀ; off NumPy in the layout in which the least of a row is found fast."""
-    if is_sparse(X) or isinstance(X, np.ndarray):
-        return X @ C.T
-    return (C @ X.T).T
+    """C Xᵀ."""
+    return (X @ C.T).T if is_sparse(X) else C @ X.T

@@ -20,15 +20,18 @@ class Offsets:
         """Points of the common frame as they lie in task k."""
         return self.b[k] + self.s[k] * Z
 
+    def in_tasks(self, Z: Array) -> Array:
+        """Points (R, c, d) of the common frame as they lie in each task, (R, m, c, d)."""
+        return self.b[:, None] + self.s[:, None, None] * Z[:, None]
+
     def from_task(self, x: Array, k: int, V: Array | None = None) -> Array:
         """Rows of task k in the common frame; with V, for coordinates x V."""
         return (x - (self.b[k] if V is None else self.b[k] @ V)) / self.s[k]
 
     def pooled(self, S: Array, T: Array) -> tuple[Array, Array]:
-        """The sums S (m, c, c) and T (m, c, d) of binary memberships, in the common frame."""
-        counts = np.einsum("kii->ki", S)
-        T = self.s[:, None, None] * (T - counts[:, :, None] * self.b[:, None, :])
-        return (self.s**2)[:, None, None] * S, T
+        """The sums S (R, m, c) and T (R, m, c, d) of binary memberships, in the common frame."""
+        T = self.s[:, None, None] * (T - S[..., None] * self.b[:, None])
+        return (self.s**2)[:, None] * S, T
 
 
 def no_offsets(summary: Summary, energy: Array, origins: Array) -> None:

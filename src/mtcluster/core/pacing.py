@@ -8,9 +8,9 @@ from functools import partial
 import numpy as np
 
 from .blocks import PerRow, RowSource
-from .jobs import bring_to_host, loss_histograms, weigh
+from .jobs import bring_to_host, gathered_losses, loss_histograms, weigh
 from .weightings import Hard, Weighting
-from .weightings.quantiles import quantiles
+from .weightings.quantiles import FEW, quantiles
 
 
 def fractions_of(initial: float, step: float) -> tuple[float, ...]:
@@ -29,17 +29,20 @@ class Schedule:
     max_iter: int = 50
     tol: float = 1e-4
 
-    def weights(self, rows: RowSource, Ls: PerRow, fraction: float) -> PerRow:
-        """The weights v of a stage that selects a fraction of the rows of each task."""
-        shares = self.weighting.quantiles(fraction)
-        found: list[float] = []
-        m = len(rows.summary.rows)
+    def weights(self, rows: RowSource, Ls: PerRow, fraction: float, n_runs: int = 1) -> PerRow:
+        """The weights v of a stage that selects a fraction of the rows of each task, in each run."""
+        shares, m = self.weighting.quantiles(fraction), len(rows.summary.rows)
+        thresholds: list[list[list[float]]] = [[[] for _ in range(n_runs)] for _ in range(m)]
         if shares:
             near, us, _ = rows.apply(bring_to_host, Ls, outputs=2)
+            if n_runs * rows.summary.rows.sum() <= FEW:
+                thresholds = rows.apply(gathered_losses, near, us)[-1].quantiles(shares)
+            else:
 
-            def histograms(probes: list[tuple[int, int]], level: int) -> np.ndarray:
-                return rows.apply(partial(loss_histograms, probes=probes, level=level), near, us)[-1]
+                def histograms(probes: list[tuple[int, int, int]], level: int) -> np.ndarray:
+                    return rows.apply(partial(loss_histograms, probes=probes, level=level), near, us)[-1]
 
-            found = quantiles(histograms, [(k, q) for k in range(m) for q in shares], rows.dtype)
-        by_task = [found[k * len(shares) : (k + 1) * len(shares)] for k in range(m)]
-        return rows.apply(partial(weigh, weighting=self.weighting, thresholds=by_task), Ls, outputs=1)[0]
+                asked = [(k, run, q) for k in range(m) for run in range(n_runs) for q in shares]
+                found = np.reshape(quantiles(histograms, asked, rows.dtype), (m, n_runs, len(shares)))
+                thresholds = found.tolist()
+        return rows.apply(partial(weigh, weighting=self.weighting, thresholds=thresholds), Ls, outputs=1)[0]

@@ -1,4 +1,4 @@
-"""The loss of some rows as one quadratic of their memberships (eq. 8)."""
+"""The loss of some rows as one quadratic of their memberships (eq. 8), in each of R runs."""
 
 from __future__ import annotations
 
@@ -15,27 +15,31 @@ from .arrays import Array, like, zero
 class Quadratic:
     """The loss L = e − 2 p·a + p B pᵀ of some rows, as a function of their memberships p.
 
-    For a label j it is e − 2 a_j + 2 h_j, where h is half the diagonal of B plus a correction for the origin.
+    For a label j it is e − 2 a_j + 2 h_j, where h is half the diagonal of B plus a correction for the origin. Rows come
+    last: the least over clusters is then found for many rows at a time.
     """
 
-    e: Array  # (n,)
-    A: Array  # (n, c)
-    h: Array  # (c,)
-    B: Array | None  # (c, c), in NumPy's memory in float64: it may be close to singular; None: labels do without
+    e: Array  # (n,), or (R, n)
+    A: Array  # (R, c, n)
+    h: Array  # (R, c, 1)
+    B: Array | None  # (R, c, c), in NumPy's memory in float64: it may be close to singular; None: labels do without
     xp: Any = np
 
     @cached_property
     def D(self) -> Array:  # noqa: N802
-        """(n, c) half of what a label adds to e."""
-        return self.h - self.A
+        """(R, c, n) half of what a label adds to e. It takes the place of A where only labels are asked for."""
+        if self.xp is np and self.B is None and self.A.flags.c_contiguous:
+            return np.subtract(self.h, self.A, out=self.A)
+        return np.subtract(self.h, self.A, order="C") if self.xp is np else self.h - self.A
+
+    @cached_property
+    def least(self) -> Array:
+        """(R, n) the least of D."""
+        return self.xp.min(self.D, axis=1)
 
     def small(self, values: Array) -> Array:
         """A small NumPy array in the type and place of the rows."""
         return like(values, self.A, self.xp)
-
-    def least_losses(self) -> Array:
-        """Losses at the labels of least loss, without looking the labels up."""
-        return self.with_energy(2 * self.xp.min(self.D, axis=1))
 
     def with_energy(self, cross: Array) -> Array:
         """E + cross, at least 0 in spite of rounding."""

@@ -13,7 +13,7 @@ from .model import Model
 
 
 def read_out(place: Place, *, model: Model, centers: Centers) -> tuple[Any, ...]:
-    """Memberships and losses of rows at given centres, as they are reported."""
+    """Memberships and losses of rows at the centres of one run, as they are reported."""
     found = [_read_task(X, model.for_tasks([k]), centers.for_tasks([k]), place) for k, X in enumerate(place.Xs)]
     return [P for P, _ in found], [L for _, L in found], None
 
@@ -27,10 +27,10 @@ def _read_task(X: Matrix, model: Model, centers: Centers, place: Place) -> tuple
         rows = rows_at(X, part)
         origin = np.where(entry_counts(rows, xp) == rows.shape[0], middle, 0) if is_sparse(rows) else middle
         block = make_block(rows, None, origin, xp)
-        [local] = model.terms(centers, origin[None]).where(block)
+        [local] = model.terms(centers.runs(None), origin[None]).where(block)
         form = local.quadratic(rows, block.sq)
         P = model.membership.exact(form)
-        return model.membership.shares(P, form), model.membership.losses(P, form)
+        return model.membership.reported(P, form), model.membership.losses(P, form)[0, :]
 
     found = list(place.each(job, pieces(X, model.n_clusters)))
     if len(found) == 1:

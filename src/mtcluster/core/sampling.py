@@ -49,6 +49,6 @@ def label_all(
     if [len(at) for at in positions] == rows.summary.rows.tolist():
         return rows.scatter(labels)
     binary = replace(model, coupling=Reconstruction(), membership=Binary())
-    centers = first_state(Blocks(sample), binary, labels).centers
+    centers = first_state(Blocks(sample), binary, [labels]).centers.runs(0)
     nearest = rows.apply(partial(read_out, model=binary, centers=centers), outputs=2)[0]
     return rows.scatter(labels, positions, nearest)

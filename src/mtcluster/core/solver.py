@@ -1,4 +1,8 @@
-"""The one alternation loop, its stopping rule, and the self-paced schedule that calls it (paper, algorithm 1)."""
+"""The one alternation loop, its stopping rule, and the self-paced schedule that calls it (paper, algorithm 1).
+
+The loop carries R runs side by side: they share every product with the rows, and a run that has stalled drops out. One
+fit is R = 1.
+"""
 
 from __future__ import annotations
 
@@ -12,12 +16,15 @@ import numpy as np
 from . import jobs
 from .arrays import Array
 from .blocks import PerRow, RowSource, Totals
-from .centers import centers_of
+from .centers import Centers, centers_of, joined
 from .model import Model, State
 from .pacing import Schedule
 
 Progress = Callable[[float, int, float], bool]  # (fraction, iteration, objective) → stop this stage?
 Item = TypeVar("Item")
+
+ROW_VALUES = 2**20  # rows times runs that are fitted side by side: more gain nothing, and each keeps its weights
+CENTER_VALUES = 2**21  # likewise for the numbers of all centres
 
 
 def silent(fraction: float, iteration: int, value: float) -> bool:
@@ -27,18 +34,23 @@ def silent(fraction: float, iteration: int, value: float) -> bool:
 
 @dataclass(frozen=True)
 class Result:
-    """What an alternation found."""
+    """What an alternation found, in each run."""
 
     state: State
-    trace: Array  # Σ v L after each iteration
-    converged: bool
+    traces: list[Array]  # Σ v L after each iteration
+    converged: list[bool]
+
+    @property
+    def final(self) -> list[float]:
+        """Σ v L in the end."""
+        return [float(trace[-1]) for trace in self.traces]
 
 
 @dataclass(frozen=True)
 class Fit:
-    """What a whole schedule found."""
+    """What a whole schedule found in one run."""
 
-    state: Any  # the last State; None where it is no longer needed
+    centers: Centers
     traces: list[Array]  # the warm-up first, where there is one, then one per stage
     fractions: list[float]
     weight_trace: list[PerRow]  # stage → weights v
@@ -46,7 +58,7 @@ class Fit:
     fault: str | None = None  # what the coupling has to say about the fit
 
 
-def stalled(trace: list[float], tol: float) -> bool:
+def stalled(trace: Sequence[float], tol: float) -> bool:
     """The stopping rule: the last iteration lowered the objective by no more than a share `tol` of it."""
     return len(trace) > 1 and trace[-2] - trace[-1] <= tol * abs(trace[-2])
 
@@ -69,60 +81,125 @@ def alternate(
     max_iter: int,
     tol: float,
     prepared: Any = None,
-    report: Callable[[int, float], bool] = lambda iteration, value: False,
+    report: Callable[[int, int, float], bool] = lambda run, iteration, value: False,
 ) -> Result:
-    """Weighted LSSMTC for fixed weights v: (W, M), M_k, P in turn, until the objective stalls or max_iter is over."""
-    centers, Ps, Ls, weights = state.centers, state.Ps, state.Ls, state.weights
+    """Weighted LSSMTC for fixed weights v: (W, M), M_k, P in turn, until the objective stalls or max_iter is over.
+
+    `report(run, iteration, value)` may end a run.
+    """
+    now, runs = state, list(range(state.n_runs))  # the runs that go on
+    centers, Ps, weights = now.centers, now.Ps, now.weights
     totals = totals_of(rows, model, Ps, weights)
-    subspace = model.coupling.subspace(model, rows, weights, prepared)
-    trace: list[float] = []
-    converged = False
+    subspaces = model.coupling.subspaces(model, rows, weights, prepared, len(runs))
+    traces: list[list[float]] = [[] for _ in runs]
+    converged = [False] * len(runs)
+    done: list[tuple[list[int], Centers, PerRow, PerRow]] = []  # runs, and what they found
     for iteration in range(max_iter):
-        centers = model.update_centers(totals.S, totals.T, centers, subspace)
+        last = iteration == max_iter - 1
+        centers = model.update_centers(totals.S, totals.T, centers, subspaces)
         del totals  # as large as all centres
-        step = partial(jobs.advance, terms=model.terms(centers, rows.origins), membership=model.membership)
+        terms = model.terms(centers, rows.origins)
+        step = partial(jobs.advance, terms=terms, membership=model.membership, last=last)
         Ps, Ls, totals = rows.apply(step, Ps, weights, outputs=2)
-        trace.append(totals.value)
-        converged = stalled(trace, tol)
-        if report(iteration, trace[-1]) or converged:
+        going = []
+        for i, run in enumerate(runs):
+            traces[run].append(float(totals.value[i]))
+            converged[run] = stalled(traces[run], tol)
+            if not (report(run, iteration, traces[run][-1]) or converged[run] or last):
+                going.append(i)
+        if len(going) == len(runs):
+            continue
+        ended = [i for i in range(len(runs)) if i not in going]
+        done.append(([runs[i] for i in ended], centers, Ps, Ls) if not going else (
+            [runs[i] for i in ended], centers.runs(ended),
+            *rows.apply(partial(jobs.pick_runs, at=ended), Ps, Ls, outputs=2)[:2],
+        ))  # fmt: skip
+        if not going:
             break
-    return Result(replace(state, centers=centers, Ps=Ps, Ls=Ls), np.array(trace), converged)
+        Ps, weights, _ = rows.apply(partial(jobs.pick_runs, at=going), Ps, weights, outputs=2)
+        runs, centers, model = [runs[i] for i in going], centers.runs(going), model.runs(going)
+        totals = Totals(totals.S[going], totals.T[going], totals.value[going])
+        subspaces = None if subspaces is None else [subspaces[i] for i in going]
+    return Result(_assembled(rows, state, done), [np.array(trace) for trace in traces], converged)
 
 
-def solve(rows: RowSource, model: Model, pace: Schedule, Ps: PerRow, progress: Progress = silent) -> Fit:
-    """SPMTC from given memberships: a warm-up with all weights 1, then one alternation for each fraction."""
+def _assembled(rows: RowSource, state: State, done: list[tuple[list[int], Centers, PerRow, PerRow]]) -> State:
+    """The state of all runs, in their order, from parts that ended one after the other."""
+    order = np.argsort([run for runs, *_ in done for run in runs]).tolist()
+    if len(done) == 1:
+        _, centers, Ps, Ls = done[0]
+    else:
+        join = partial(jobs.join_runs, order=order)
+        centers = joined([part for _, part, _, _ in done], np.array(order))
+        Ps, Ls = (rows.apply(join, *(part[i] for part in done), outputs=1)[0] for i in (2, 3))
+    return replace(state, centers=centers, Ps=Ps, Ls=Ls)
+
+
+def solve(
+    rows: RowSource, model: Model, pace: Schedule, starts: list[PerRow], progress: Sequence[Progress] = ()
+) -> list[Fit]:
+    """SPMTC from the memberships of R starts: a warm-up with all weights 1, then one alternation for each fraction."""
+    watch = progress or [silent] * len(starts)
     prepared = model.coupling.prepare(rows)
-    state = first_state(rows, model, Ps, prepared)
-    traces, weight_trace = [], []
+    state = first_state(rows, model, starts, prepared)
+    results: list[Result] = []
+    weight_trace = []
 
-    def stage(state: State, fraction: float, max_iter: int) -> Result:
-        report = partial(progress, fraction)
-        result = alternate(rows, model, state, max_iter=max_iter, tol=pace.tol, prepared=prepared, report=report)
-        traces.append(result.trace)
-        return result
+    def stage(state: State, fraction: float, max_iter: int) -> State:
+        def report(run: int, iteration: int, value: float) -> bool:
+            return watch[run](fraction, iteration, value)
+
+        found = alternate(rows, model, state, max_iter=max_iter, tol=pace.tol, prepared=prepared, report=report)
+        results.append(found)
+        return found.state
 
     if pace.warmup_iter:
-        state = stage(state, 0.0, pace.warmup_iter).state
+        state = stage(state, 0.0, pace.warmup_iter)
     for fraction in pace.fractions:
-        result = stage(with_weights(rows, state, pace.weights(rows, state.Ls, fraction)), fraction, pace.max_iter)
-        state = result.state
+        state = with_weights(rows, state, pace.weights(rows, state.Ls, fraction, len(starts)))
+        state = stage(state, fraction, pace.max_iter)
         weight_trace.append(state.vs)
     if model.pools:
         totals = totals_of(rows, model, state.Ps, state.weights)
-        Ms = centers_of(totals.S, totals.T, model.placed(state.centers.shared, len(totals.S)))
+        Ms = centers_of(totals.S, totals.T, model.placed(state.centers.shared, totals.S.shape[1]))
         state = replace(state, centers=replace(state.centers, Ms=Ms))
     state = replace(state, centers=model.coupling.complete(state.centers, model.n_components))
-    fault = model.coupling.fault(model, rows, state, prepared)
-    return Fit(state, traces, list(pace.fractions), weight_trace, result.converged, fault)
+    return [_fit_of(rows, model, pace, state, results, weight_trace, prepared, run) for run in range(len(starts))]
 
 
-def best_fit(rows: RowSource, model: Model, pace: Schedule, starts: list[PerRow]) -> Fit:
-    """The fit of lowest final objective from several starts; with all weights 1 in the end, of lowest Σ L.
+def _fit_of(
+    rows: RowSource, model: Model, pace: Schedule, state: State, results: list[Result], vs: list[PerRow],
+    prepared: Any, run: int,
+) -> Fit:  # fmt: skip
+    """What one of the runs found."""
+    *weight_trace, _ = rows.apply(partial(jobs.pick_runs, at=run), *vs, outputs=len(vs))
+    fault = model.coupling.fault(model.runs([run]), rows, state.runs(rows, [run]), prepared)
+    traces = [result.traces[run] for result in results]
+    return Fit(state.centers.runs(run), traces, list(pace.fractions), weight_trace, results[-1].converged[run], fault)
 
-    Starts that differ only in the numbers of clusters lead to the same fit: the first of them is enough.
+
+def side_by_side(rows: RowSource, model: Model, n_runs: int) -> list[range]:
+    """The runs in groups that are fitted together: as many as memory bears."""
+    by_rows = ROW_VALUES // max(int(rows.summary.rows.sum()), 1)
+    by_centers = CENTER_VALUES // (len(rows.origins) * model.n_clusters * rows.n_features)
+    size = max(min(by_rows, by_centers, n_runs), 1)
+    return [range(first, min(first + size, n_runs)) for first in range(0, n_runs, size)]
+
+
+def race(
+    rows: RowSource, model: Model, state: State, entries: Array, *, trial_iter: int, max_iter: int, tol: float
+) -> Result:
+    """For each of several entries the best of its runs: all run a few iterations, and the lowest of each goes on.
+
+    `entries` (R,) says which entry a run belongs to; the result has one run for each, in the order of their numbers.
     """
-    fits = [solve(rows, model, pace, Ps) for Ps in distinct(starts)]
-    return fits[first_best([fit.traces[-1][-1] for fit in fits])]
+    if trial_iter:
+        trial = alternate(rows, model, state, max_iter=trial_iter, tol=0.0)
+        values = np.array(trial.final)
+        owns = [np.flatnonzero(entries == entry) for entry in np.unique(entries)]
+        kept = [int(own[first_best(values[own])]) for own in owns]
+        state, model = trial.state.runs(rows, kept), model.runs(kept)
+    return alternate(rows, model, state, max_iter=max_iter, tol=tol)
 
 
 def distinct(starts: list[list[Array]]) -> list[list[Array]]:
@@ -138,13 +215,14 @@ def distinct(starts: list[list[Array]]) -> list[list[Array]]:
     return list(kept.values())
 
 
-def first_state(rows: RowSource, model: Model, Ps: PerRow, prepared: Any = None) -> State:
-    """Given memberships with all weights 1, the centres that fit them and the losses there."""
+def first_state(rows: RowSource, model: Model, starts: list[PerRow], prepared: Any = None) -> State:
+    """Given memberships of each run with all weights 1, the centres that fit them and the losses there."""
     begin = partial(jobs.begin, membership=model.membership, n_clusters=model.n_clusters)
-    Ps, vs, _ = rows.apply(begin, Ps, outputs=2)
+    Ps, vs, _ = rows.apply(begin, *starts, outputs=2)
     weights, _ = rows.apply(jobs.stage_weights, vs, outputs=1)
     totals = totals_of(rows, model, Ps, weights)
-    centers = model.update_centers(totals.S, totals.T, None, model.coupling.subspace(model, rows, weights, prepared))
+    subspaces = model.coupling.subspaces(model, rows, weights, prepared, len(starts))
+    centers = model.update_centers(totals.S, totals.T, None, subspaces)
     terms = model.terms(centers, rows.origins)
     Ls, _ = rows.apply(partial(jobs.losses, terms=terms, membership=model.membership), Ps, outputs=1)
     return State(centers, Ps, vs, Ls, weights)

@@ -168,11 +168,11 @@ class LocalEngine(Blocks, Engine):
 
 @contextmanager
 def row_threads(n_jobs: int | None) -> Iterator[Each]:
-    """A `map` for pieces of rows that uses the cores which `n_jobs` starts side by side leave, one piece per core.
+    """A `map` for pieces of rows that works on `n_jobs` of them at a time; None: one per core.
 
     NumPy's own threads rest meanwhile: the two would fight over the cores. Results come in order.
     """
-    n_threads = max(openmp_threads() // effective_n_jobs(n_jobs), 1)
+    n_threads = openmp_threads() if n_jobs is None else min(effective_n_jobs(n_jobs), openmp_threads())
     with _controller().limit(limits=1, user_api="blas"):
         if n_threads == 1:
             yield map

@@ -136,7 +136,6 @@ class MultiTaskClusterer(
             pace,
             [make for _, make in makers],
             random_state=random_state,
-            n_jobs=self.n_jobs,
             progress=progress,
         )
         self._store(engine, model, run, decisions)
@@ -246,7 +245,7 @@ class MultiTaskClusterer(
         m, d = engine.origins.shape
         self.tasks_, self.decisions_ = engine.labels, decisions
         self.membership_, self.task_offset_ = decisions.membership, decisions.task_offset
-        self.within_weight_ = np.broadcast_to(model.shares, (m,)).copy()
+        self.within_weight_ = np.broadcast_to(model.shares[0], (m,)).copy()
         offsets = model.offsets or Offsets(np.zeros((m, d)), np.ones(m))
         self.task_offsets_, self.task_scales_ = offsets.b, offsets.s
         xp = engine.xp

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
 
 from ..core.blocks import PerRow
 from ..core.centers import Centers
 from ..core.model import Model, total_loss
 from ..core.pacing import Schedule
 from ..core.readout import read_out
-from ..core.solver import Fit, solve, still_best
+from ..core.solver import Fit, side_by_side, solve, still_best
 from ..engines import Engine
 from ._progress import FitProgress
 
@@ -24,7 +22,7 @@ Maker = Callable[[np.random.Generator], PerRow]  # draws starting memberships
 
 @dataclass(frozen=True)
 class Run:
-    """A fit without its last state, and what is read off its centres, in the type of the data."""
+    """A fit, and what is read off its centres, in the type of the data."""
 
     fit: Fit
     centers: Centers
@@ -40,23 +38,24 @@ def best_of(
     makers: Sequence[Maker],
     *,
     random_state: np.random.RandomState,
-    n_jobs: int | None,
     progress: FitProgress,
 ) -> Run:
-    """The run of lowest Σ L over all rows; seeds are drawn beforehand, so that `n_jobs` changes nothing."""
+    """The run of lowest Σ L over all rows; seeds are drawn beforehand, so that it does not matter which go together."""
     seeds = random_state.randint(np.iinfo(np.int32).max, size=len(makers))
-
-    def run(index: int) -> Run:
-        Ps = makers[index](np.random.default_rng(seeds[index]))
-        watch = progress.start(index)
-        fit = solve(rows, model, pace, Ps, watch)
-        watch.end()
-        centers = fit.state.centers.astype(rows.dtype)
-        memberships, losses, _ = rows.apply(partial(read_out, model=model, centers=centers), outputs=2)
-        return Run(replace(fit, state=None), centers, memberships, losses, total_loss(rows, losses))
-
-    parallel: Any = Parallel(n_jobs=n_jobs, require="sharedmem", return_as="generator")
     best: list[Run] = []
-    for one in parallel(delayed(run)(i) for i in range(len(makers))):  # keep no more than may still be the best
-        best = still_best([*best, one], lambda kept: kept.total)
+    for group in side_by_side(rows, model, len(makers)):
+        starts = [makers[i](np.random.default_rng(seeds[i])) for i in group]
+        watches = [progress.start(i) for i in group]
+        fits = solve(rows, model, pace, starts, watches)
+        for watch in watches:
+            watch.end()
+        for run in _runs(rows, model, fits):  # keep no more than may still be the best
+            best = still_best([*best, run], lambda kept: kept.total)
     return best[0]
+
+
+def _runs(rows: Engine, model: Model, fits: list[Fit]) -> Iterator[Run]:
+    for fit in fits:
+        centers = fit.centers.astype(rows.dtype)
+        memberships, losses, _ = rows.apply(partial(read_out, model=model, centers=centers), outputs=2)
+        yield Run(fit, centers, memberships, losses, total_loss(rows, losses))

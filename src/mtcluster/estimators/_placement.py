@@ -33,7 +33,7 @@ def place_tasks(
     model, centers = model.for_tasks(at), centers.for_tasks(at)
     if not new:
         return model, centers, []
-    shares = np.broadcast_to(model.shares, (len(ks),)).copy()
+    shares = np.broadcast_to(model.shares[0], (len(ks),)).copy()
     shares[new] = 0
     Ms, offsets, notes = centers.Ms.copy(), model.offsets, []
     if engine.named:
@@ -47,7 +47,7 @@ def place_tasks(
                 offsets.b[i], note = _offset(engine, i, centers, sizes)
                 notes.append(note)
     found = replace(model, within_weight=shares, offsets=offsets)
-    Ms[new] = found.placed(centers.shared, len(ks))[new]
+    Ms[new] = found.placed(centers.shared[None], len(ks))[0, new]
     return found, replace(centers, Ms=Ms), notes
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from sklearn.utils.validation import column_or_1d
 
 from ..core.arrays import Array
 from ..core.couplings import COUPLINGS
+from ..core.jobs import pick_runs
 from ..core.memberships import MEMBERSHIPS, one_hot
 from ..core.model import Model
 from ..core.projecting import shared_map, task_indices
@@ -117,12 +119,13 @@ class LabelDescription(BaseEstimator):
         c = int(self.labels_.max()) + 1
         model = Model(c, 1.0, min(c, d), COUPLINGS["reconstruction"], MEMBERSHIPS["binary"])
         with engine:
-            state = first_state(engine, model, engine.split(self.labels_, np.asarray))
-            centers = model.coupling.complete(state.centers, model.n_components)
+            labels = engine.split(self.labels_, np.asarray)
+            state = first_state(engine, model, [labels])
+            centers = model.coupling.complete(state.centers, model.n_components).runs(0)
             self.tasks_ = engine.labels
             self.task_indices_ = engine.gather(engine.apply(task_indices, outputs=1)[0], np.intp)
-            self.losses_ = engine.gather(state.Ls)
-            self.cluster_sizes_ = model.sizes(engine, state.Ps)
+            self.losses_ = engine.gather(engine.apply(partial(pick_runs, at=0), state.Ls, outputs=1)[0])
+            self.cluster_sizes_ = model.sizes(engine, labels)
             rng, sizes = np.random.default_rng(0), self.cluster_sizes_.sum(axis=0)
             self.map_rows_, self.map_ = shared_map(engine, model, centers, sizes, rng)
         self.task_centers_ = centers.Ms

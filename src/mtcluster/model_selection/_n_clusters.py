@@ -19,10 +19,10 @@ from ..consensus.embedding import Embedding
 from ..consensus.members import blocks_of, starts_of
 from ..core.arrays import Array
 from ..core.blocks import Block, Blocks, Place
+from ..core.centers import Centers
 from ..core.model import Model
-from ..core.pacing import Schedule
 from ..core.readout import read_out
-from ..core.solver import Fit, best_fit
+from ..core.solver import alternate, first_best, first_state
 from ..engines import Engine
 from ..estimators._validation import open_rows
 
@@ -191,8 +191,8 @@ def _compare(halves: list[list[Block]], c: int, rng: np.random.Generator) -> tup
     agreement, explained = [], []
     for own, other in ((0, 1), (1, 0)):
         blocks = halves[own]
-        labels, losses, _ = read_out(Place([b.X for b in blocks]), model=model, centers=fits[other].state.centers)
-        agreement.append(adjusted_rand_score(np.concatenate(fits[own].state.Ps), np.concatenate(labels)))
+        labels, losses, _ = read_out(Place([b.X for b in blocks]), model=model, centers=fits[other][1])
+        agreement.append(adjusted_rand_score(np.concatenate(fits[own][0]), np.concatenate(labels)))
         total = sum(float(b.u @ np.sum((b.X - np.average(b.X, axis=0, weights=_positive(b.u))) ** 2, axis=1))
                     for b in blocks)  # fmt: skip
         left = sum(float(b.u @ L) for b, L in zip(blocks, losses, strict=True))
@@ -200,9 +200,13 @@ def _compare(halves: list[list[Block]], c: int, rng: np.random.Generator) -> tup
     return float(np.mean(agreement)), float(np.mean(explained))
 
 
-def _best(blocks: list[Block], model: Model, rng: np.random.Generator) -> Fit:
-    begun = [labels for kind in starts_of(blocks, model.n_clusters, STARTS, rng) for labels in kind]
-    return best_fit(Blocks(blocks), model, Schedule(), begun)
+def _best(blocks: list[Block], model: Model, rng: np.random.Generator) -> tuple[list[Array], Centers]:
+    """Labels and centres of the best of several fits."""
+    starts = [labels for kind in starts_of(blocks, model.n_clusters, STARTS, rng) for labels in kind]
+    rows = Blocks(blocks)
+    found = alternate(rows, model, first_state(rows, model, starts), max_iter=50, tol=1e-4)
+    best = first_best(found.final)
+    return [P[best] for P in found.state.Ps], found.state.centers.runs(best)
 
 
 def _positive(u: Array) -> Array:

@@ -32,8 +32,10 @@ class Coupling(ABC):
         return None
 
     @abstractmethod
-    def subspace(self, model: Model, rows: RowSource, weights: PerRow, prepared: Any) -> Subspace | None:
-        """What makes W at given weights; None where W spans all shared centres and can wait."""
+    def subspaces(
+        self, model: Model, rows: RowSource, weights: PerRow, prepared: Any, n_runs: int
+    ) -> list[Subspace] | None:
+        """What makes W of each run at given weights; None where W spans all shared centres and can wait."""
 
     @abstractmethod
     def energy_basis(self, W: Array | None) -> Array | None:

@@ -39,10 +39,12 @@ class Projection(Coupling):
         """The span of the data."""
         return span_of(rows.take(None))
 
-    def subspace(self, model: Model, rows: RowSource, weights: PerRow, prepared: Span) -> Subspace | None:
+    def subspaces(
+        self, model: Model, rows: RowSource, weights: PerRow, prepared: Span, n_runs: int
+    ) -> list[Subspace] | None:
         """The smallest eigenvectors of S_w for the weights of a stage."""
-        scatter = rows.apply(partial(_scatter, span=prepared), weights)[-1]
-        return partial(subspace_of_projection, span=prepared, scatter=scatter)
+        scatters = rows.apply(partial(_scatters, span=prepared, n_runs=n_runs), weights)[-1]
+        return [partial(subspace_of_projection, span=prepared, scatter=scatter) for scatter in scatters]
 
     def energy_basis(self, W: Array | None) -> Array | None:
         """The energy of a row is that in the subspace."""
@@ -61,11 +63,11 @@ class Projection(Coupling):
 
 
 def energy_shares(model: Model, rows: RowSource, state: State, span: Span) -> tuple[float, float]:
-    """At the best W for the final memberships: its share of the data's energy, and what share of that is residual."""
+    """At the best W for the final memberships of one run: its share of the data's energy, and what share of that is residual."""
     weights = state.weights
     found = rows.apply(partial(totals, membership=model.membership, n_clusters=model.n_clusters), state.Ps, weights)[-1]
-    subspace = model.coupling.subspace(model, rows, weights, span)
-    centers = model.update_centers(found.S, found.T, state.centers, subspace)
+    subspaces = model.coupling.subspaces(model, rows, weights, span, 1)
+    centers = model.update_centers(found.S, found.T, state.centers, subspaces).runs(0)
     energy, inside, residual = rows.apply(partial(_energies, model=model, centers=centers), state.Ps, weights)[-1]
     return float(inside / energy) if energy else 0.0, float(residual / inside) if inside else 0.0
 
@@ -74,14 +76,15 @@ def _energies(place: Place, Ps: list[Array], weights: list[Weight], *, model: Mo
     """Energy of the rows, what of it lies in the subspace, and the residual there."""
     found = np.zeros(3)
     for block, P, weight in zip(place.blocks, Ps, weights, strict=True):
-        XW, w = block.X[:] @ centers.W, weight.w
-        residual = XW - model.membership.fitted(P, centers.M)
+        XW, w = block.X[:] @ centers.W, weight.w[0]
+        residual = XW - model.membership.fitted(P[0], centers.M)
         found += [w @ block.sq, np.sum(w[:, None] * XW**2), np.sum(w[:, None] * residual**2)]
     return (found,)
 
 
-def _scatter(place: Place, weights: list[Weight], *, span: Span) -> tuple[Scatter]:
-    return (span.scatter(place.blocks, [weight.w for weight in weights]),)
+def _scatters(place: Place, weights: list[Weight], *, span: Span, n_runs: int) -> tuple[list[Scatter]]:
+    """S_t of each run."""
+    return ([span.scatter(place.blocks, [weight.w[run] for weight in weights]) for run in range(n_runs)],)
 
 
 @dataclass(frozen=True)

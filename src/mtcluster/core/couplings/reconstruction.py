@@ -26,10 +26,12 @@ class Reconstruction(Coupling):
     explanation = "The shared centres reconstruct the rows of all tasks."
     free_origin = True
 
-    def subspace(self, model: Model, rows: RowSource, weights: PerRow, prepared: Any) -> Subspace | None:
+    def subspaces(
+        self, model: Model, rows: RowSource, weights: PerRow, prepared: Any, n_runs: int
+    ) -> list[Subspace] | None:
         """None where the subspace has room for all shared centres, so that M Wᵀ = Z whatever they are."""
         spans = model.n_components >= min(model.n_clusters, rows.n_features)
-        return None if spans else leading_subspace
+        return None if spans else [leading_subspace] * n_runs
 
     def energy_basis(self, W: Array | None) -> Array | None:
         """All energy counts."""
@@ -39,7 +41,8 @@ class Reconstruction(Coupling):
         """Centres with W and M."""
         if centers.W is not None:
             return centers
-        W = leading_subspace(centers.Q, centers.Z, n_components)
+        pairs = zip(centers.Q, centers.Z, strict=True)
+        W = np.stack([leading_subspace(Q, Z, n_components) for Q, Z in pairs])
         return replace(centers, W=W, M=centers.Z @ W)
 
 

@@ -13,7 +13,11 @@ from ..quadratic import Quadratic
 
 
 class Membership(ABC):
-    """One form of the memberships P of the rows of a task, as the solver keeps them."""
+    """One form of the memberships P of the rows of a task.
+
+    The solver keeps those of R runs with rows last: labels (R, n), or memberships (R, c, n). Those of one fit, as they
+    are given and reported, have rows first: labels (n,), or memberships (n, c).
+    """
 
     name: ClassVar[str]
     supports: ClassVar[Capabilities]
@@ -22,15 +26,18 @@ class Membership(ABC):
 
     @abstractmethod
     def start(self, P: Array, like: Array, n_clusters: int, xp: Any = np) -> Array:
-        """Starting memberships, given as labels (n,) or memberships (n, c), in this form."""
+        """Starting memberships of one run, given as labels (n,) or memberships (n, c), as the solver keeps them."""
 
     @abstractmethod
     def random(self, n: int, n_clusters: int, rng: np.random.Generator, dtype: Any) -> Array:
         """Memberships of n rows, drawn at random."""
 
     @abstractmethod
-    def step(self, P: Array, form: Quadratic) -> Array:
-        """A membership step that never raises the loss of a row."""
+    def step(self, P: Array, form: Quadratic, selected: Array | None) -> tuple[Array, Array]:
+        """A membership step that never raises the loss of a row, and the losses after it.
+
+        Rows that are not `selected` (R, n) keep their memberships; None: all are.
+        """
 
     @abstractmethod
     def exact(self, form: Quadratic) -> Array:
@@ -38,28 +45,20 @@ class Membership(ABC):
 
     @abstractmethod
     def losses(self, P: Array, form: Quadratic) -> Array:
-        """Loss of each row (eq. 8), at least 0 in spite of rounding."""
+        """Loss of each row (R, n) (eq. 8), at least 0 in spite of rounding."""
 
     @abstractmethod
     def responsibilities(self, P: Array, w: Array, n_clusters: int, xp: Any = np) -> tuple[Array, Array]:
-        """PᵀV (c, n) and S = PᵀVP, in float64, for weights w; of labels the diagonal of S."""
+        """PᵀV (R, c, n) and S = PᵀVP (R, c, c), in float64, for weights w (R, n); of labels the diagonal of S."""
+
+    @abstractmethod
+    def reported(self, P: Array, form: Quadratic) -> Array:
+        """Memberships of one run as they are reported, rows first; those of a row sum to 1."""
 
     @abstractmethod
     def sizes(self, P: Array, u: Array, n_clusters: int, xp: Any = np) -> Array:
         """Σ u p of each cluster."""
 
     @abstractmethod
-    def keep(self, selected: Array, new: Array, old: Array, xp: Any = np) -> Array:
-        """The new memberships of selected rows, the old ones of others."""
-
-    @abstractmethod
-    def shares(self, P: Array, form: Quadratic) -> Array:
-        """Memberships as they are reported: rows sum to 1."""
-
-    @abstractmethod
-    def labels(self, P: Array, xp: Any = np) -> Array:
-        """The cluster of each row."""
-
-    @abstractmethod
     def fitted(self, P: Array, M: Array) -> Array:
-        """P M."""
+        """P M (n, d), for memberships of one run as the solver keeps them."""

@@ -22,48 +22,62 @@ class Binary(Membership):
 
     def start(self, P: Array, like: Array, n_clusters: int, xp: Any = np) -> Array:
         """Labels."""
-        return self.labels(P, xp)
+        labels = P if P.ndim == 1 else xp.argmax(P, axis=1)
+        return labels.astype(_label_type(n_clusters), copy=False) if xp is np else labels
 
     def random(self, n: int, n_clusters: int, rng: np.random.Generator, dtype: Any) -> Array:
         """Labels drawn at random."""
         return rng.integers(n_clusters, size=n)
 
-    def step(self, P: Array, form: Quadratic) -> Array:
+    def step(self, P: Array, form: Quadratic, selected: Array | None) -> tuple[Array, Array]:
         """The label of least loss."""
-        return self.exact(form)
+        labels = self.exact(form)
+        if selected is None:
+            return labels, form.with_energy(2 * form.least)
+        labels = form.xp.where(selected, labels, P)
+        return labels, self.losses(labels, form)
 
     def exact(self, form: Quadratic) -> Array:
-        """The label of least loss."""
-        return form.xp.argmin(form.D, axis=1)
+        """The label of least loss; the first of several."""
+        D, xp = form.D, form.xp
+        if xp is not np:
+            return xp.argmin(D, axis=1)
+        R, c, n = D.shape
+        kind = _label_type(c)
+        best = D == form.least[:, None]
+        if np.count_nonzero(best) != R * n:  # a tie, or not a number
+            return np.argmin(D, axis=1).astype(kind)
+        return np.sum(np.multiply(best, np.arange(c, dtype=kind)[:, None]), axis=1, dtype=kind)
 
     def losses(self, P: Array, form: Quadratic) -> Array:
         """Losses at the given labels."""
-        return form.with_energy(2 * form.xp.take_along_axis(form.D, P[:, None], axis=1)[:, 0])
+        return form.with_energy(2 * form.xp.take_along_axis(form.D, P[:, None, :], axis=1)[:, 0, :])
 
     def responsibilities(self, P: Array, w: Array, n_clusters: int, xp: Any = np) -> tuple[Array, Array]:
         """Labels become 0/1 columns where they meet X, piece by piece."""
-        R = xp.where(P == arange(n_clusters, P.device, xp)[:, None], w, zero(w.dtype, w.device, xp))
-        return R, xp.sum(R, axis=1, dtype=xp.float64)
+        w = w[:, None, :]
+        if xp is np:
+            F = np.multiply(P[:, None] == np.arange(n_clusters, dtype=P.dtype)[:, None], w)
+        else:
+            F = xp.where(P[:, None, :] == arange(n_clusters, P.device, xp)[:, None], w, zero(w.dtype, w.device, xp))
+        return F, xp.sum(F, axis=2, dtype=xp.float64)
+
+    def reported(self, P: Array, form: Quadratic) -> Array:
+        """Labels are what they are."""
+        return P[0, :].astype(np.intp) if form.xp is np else P[0, :]
 
     def sizes(self, P: Array, u: Array, n_clusters: int, xp: Any = np) -> Array:
         """Σ u of each cluster."""
         return np.bincount(host(P), weights=host(u), minlength=n_clusters)
 
-    def keep(self, selected: Array, new: Array, old: Array, xp: Any = np) -> Array:
-        """New labels of selected rows."""
-        return xp.where(selected, new, old)
-
-    def shares(self, P: Array, form: Quadratic) -> Array:
-        """Labels are what they are."""
-        return P
-
-    def labels(self, P: Array, xp: Any = np) -> Array:
-        """Labels, also of memberships (n, c)."""
-        return P if P.ndim == 1 else xp.argmax(P, axis=1)
-
     def fitted(self, P: Array, M: Array) -> Array:
         """The centre of each row."""
         return M[P]
+
+
+def _label_type(n_clusters: int) -> Any:
+    """The smallest integers that number the clusters: labels are compared with all of them in every iteration."""
+    return np.min_scalar_type(n_clusters - 1)
 
 
 def one_hot(labels: Array, n_clusters: int, dtype: Any, xp: Any = np) -> Array:

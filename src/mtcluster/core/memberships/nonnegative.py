@@ -26,22 +26,25 @@ class NonNegative(Membership):
 
     def start(self, P: Array, like: Array, n_clusters: int, xp: Any = np) -> Array:
         """Memberships that are not locked at 0."""
-        return P if P.ndim == 2 else one_hot(P, n_clusters, like.dtype, xp) + UNLOCK
+        P = P if P.ndim == 2 else one_hot(P, n_clusters, like.dtype, xp) + UNLOCK
+        return np.ascontiguousarray(P.T) if xp is np else P.T
 
     def random(self, n: int, n_clusters: int, rng: np.random.Generator, dtype: Any) -> Array:
         """Memberships drawn at random."""
         return (rng.random((n, n_clusters)) + UNLOCK).astype(dtype)
 
-    def step(self, P: Array, form: Quadratic) -> Array:
+    def step(self, P: Array, form: Quadratic, selected: Array | None) -> tuple[Array, Array]:
         """One multiplicative step P ← P √((A⁺ + PB⁻) / (A⁻ + PB⁺)) (eq. 22); 0/0 is read as 1."""
         A, xp = form.A, form.xp
         B = np.asarray(form.B)
-        up = xp.clip(A, 0, None) + P @ form.small(np.maximum(-B, 0))
-        down = xp.clip(-A, 0, None) + P @ form.small(np.maximum(B, 0))
+        up = xp.clip(A, 0, None) + form.small(np.maximum(-B, 0)) @ P
+        down = xp.clip(-A, 0, None) + form.small(np.maximum(B, 0)) @ P
         down = xp.maximum(down, up / MAX_RATIO)
         usable = down > 0
-        one = xp.ones_like(down[:1, :1])
-        return P * xp.sqrt(xp.where(usable, up / xp.where(usable, down, one), one))
+        one = xp.ones_like(down[:1, :1, :1])
+        new = P * xp.sqrt(xp.where(usable, up / xp.where(usable, down, one), one))
+        new = new if selected is None else xp.where(selected[:, None, :], new, P)
+        return new, self.losses(new, form)
 
     def exact(self, form: Quadratic) -> Array:
         """The least loss over all p ≥ 0, row by row, by block principal pivoting.
@@ -49,48 +52,43 @@ class NonNegative(Membership):
         A ridge makes the answer unique where centres are dependent. It is larger than the rounding of A, which would
         be amplified along the directions that B lacks.
         """
-        G, n, xp = np.asarray(form.B), form.A.shape[0], form.xp
-        c = len(G)
+        xp, Bs = form.xp, np.asarray(form.B)
+        runs, c, n = form.A.shape
         share = max(1e-10, 10 * float(xp.finfo(form.A.dtype).eps))
-        ridge = share * max(float(np.trace(G)) / c, np.finfo(np.float64).tiny)
-        A = xp.astype(form.A, xp.float64)
-        B = like(G + ridge * np.eye(c), A, xp)
         step = max(PIVOT_NUMBERS // (c * c), 1)
-        parts = [_pivot(A[i : min(i + step, n), :], B, xp) for i in range(0, n, step)] or [A]
-        return xp.astype(xp.concat(parts), form.A.dtype)
+        found = []
+        for r in range(runs):
+            ridge = share * max(float(np.trace(Bs[r])) / c, np.finfo(np.float64).tiny)
+            A = xp.astype(form.A[r, :, :].T, xp.float64)
+            B = like(Bs[r] + ridge * np.eye(c), A, xp)
+            parts = [_pivot(A[i : min(i + step, n), :], B, xp) for i in range(0, n, step)] or [A]
+            found.append(xp.astype(xp.concat(parts), form.A.dtype).T)
+        return xp.stack(found)
 
     def losses(self, P: Array, form: Quadratic) -> Array:
         """Losses at the given memberships."""
-        return form.with_energy(form.xp.sum(P * (P @ form.small(np.asarray(form.B)) - 2 * form.A), axis=1))
+        return form.with_energy(form.xp.sum(P * (form.small(np.asarray(form.B)) @ P - 2 * form.A), axis=1))
 
     def responsibilities(self, P: Array, w: Array, n_clusters: int, xp: Any = np) -> tuple[Array, Array]:
         """PᵀV and PᵀVP."""
-        R = P.T * w
-        return R, xp.astype(R @ P, xp.float64)
+        F = P * w[:, None, :]
+        return F, xp.astype(F @ xp.permute_dims(P, (0, 2, 1)), xp.float64)
+
+    def reported(self, P: Array, form: Quadratic) -> Array:
+        """Memberships that sum to 1; a row without any, such as an all-zero row, belongs to the nearest centre."""
+        xp, P = form.xp, P[0, :, :].T
+        total = xp.sum(P, axis=1, keepdims=True)
+        some = total > 0
+        nearest = one_hot(xp.argmin(form.D[0, :, :], axis=0), P.shape[1], P.dtype, xp)
+        return xp.where(some, P / xp.where(some, total, 1), nearest)
 
     def sizes(self, P: Array, u: Array, n_clusters: int, xp: Any = np) -> Array:
         """Σ u p of each cluster."""
         return host(xp.astype(u, xp.float64) @ xp.astype(P, xp.float64))
 
-    def keep(self, selected: Array, new: Array, old: Array, xp: Any = np) -> Array:
-        """New memberships of selected rows."""
-        return xp.where(selected[:, None], new, old)
-
-    def shares(self, P: Array, form: Quadratic) -> Array:
-        """Memberships that sum to 1; a row without any, such as an all-zero row, belongs to the nearest centre."""
-        xp = form.xp
-        total = xp.sum(P, axis=1, keepdims=True)
-        some = total > 0
-        nearest = one_hot(xp.argmin(form.D, axis=1), P.shape[1], P.dtype, xp)
-        return xp.where(some, P / xp.where(some, total, 1), nearest)
-
-    def labels(self, P: Array, xp: Any = np) -> Array:
-        """The cluster of the largest membership."""
-        return xp.argmax(P, axis=1)
-
     def fitted(self, P: Array, M: Array) -> Array:
         """The mixture of centres of each row."""
-        return P @ M
+        return P.T @ M
 
 
 def _pivot(A: Array, B: Array, xp: Any) -> Array:

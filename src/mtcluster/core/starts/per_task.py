@@ -21,7 +21,7 @@ class PerTask(SampledStart):
         """Labels of the rows of some blocks."""
         c = model.n_clusters
         results = [kmeans([b], c, rng) for b in blocks]
-        labels = [r.state.Ps[0] for r in results]
+        labels = [r.state.Ps[0][0] for r in results]
         sizes = np.stack([np.bincount(l, weights=b.u, minlength=c) for b, l in zip(blocks, labels, strict=True)])
-        orders = align(np.stack([r.state.centers.Z for r in results]), sizes)
+        orders = align(np.stack([r.state.centers.Z[0] for r in results]), sizes)
         return [np.argsort(order)[l] for l, order in zip(labels, orders, strict=True)]

@@ -18,4 +18,4 @@ class Pooled(SampledStart):
 
     def labels(self, blocks: list[Block], model: Model, rng: np.random.Generator) -> list[Array]:
         """Labels of the rows of some blocks."""
-        return kmeans(blocks, model.n_clusters, rng, model.offsets).state.Ps
+        return [P[0] for P in kmeans(blocks, model.n_clusters, rng, model.offsets).state.Ps]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,24 +12,52 @@ from ..arrays import Array
 
 BITS = 11  # of a loss that one histogram tells apart
 
-Histograms = Callable[[list[tuple[int, int]], int], Array]  # (task, first bits) of each, level → (…, 2^BITS): `masses`
+FEW = 2**16  # losses that travel themselves
+SLACK = 1 - 1e-12  # keeps 0.7 · 10 = 7 from becoming 8
+
+Asked = tuple[int, int, float]  # (task, run, share)
+Histograms = Callable[[list[tuple[int, int, int]], int], Array]  # (task, run, first bits) of each, level: `masses`
 
 
-def quantiles(histograms: Histograms, asked: list[tuple[int, float]], dtype: Any) -> list[float]:
-    """Weighted inverted-CDF quantiles of the losses of tasks, `asked` for as (task, share), from histograms alone.
+@dataclass(frozen=True)
+class Gathered:
+    """Losses (R, n) and sample weights (n,) of each task."""
+
+    Ls: list[Array]
+    us: list[Array]
+
+    def __add__(self, other: Gathered) -> Gathered:
+        Ls = [np.concatenate(pair, axis=1) for pair in zip(self.Ls, other.Ls, strict=True)]
+        return Gathered(Ls, [np.concatenate(pair) for pair in zip(self.us, other.us, strict=True)])
+
+    def quantiles(self, shares: tuple[float, ...]) -> list[list[list[float]]]:
+        """Weighted inverted-CDF quantiles: task → run → share."""
+        found = []
+        for L, u in zip(self.Ls, self.us, strict=True):
+            order = np.argsort(L, axis=1)
+            mass = np.cumsum(u[order], axis=1, dtype=np.float64)
+            at = np.stack([(mass < q * SLACK * mass[:, -1:]).sum(axis=1) for q in shares], axis=1)
+            values = np.take_along_axis(L, np.take_along_axis(order, at, axis=1), axis=1)
+            found.append(values.astype(np.float64).tolist())
+        return found
+
+
+def quantiles(histograms: Histograms, asked: list[Asked], dtype: Any) -> list[float]:
+    """Weighted inverted-CDF quantiles of the losses of tasks, `asked` for as (task, run, share), from histograms alone.
 
     Numbers that are not negative are ordered as their bits are. So the quantile is found BITS of them at a time, from
-    the first: `histograms(probes, level)` tells for each (task, bits found so far) how much weight has which bits next.
+    the first: `histograms(probes, level)` tells for each (task, run, bits found so
+    far) how much weight has which bits next.
     Only histograms travel, however many rows there are and wherever they live.
     """
     found = [0] * len(asked)
     below, wanted = np.zeros(len(asked)), np.zeros(len(asked))
     for level in range(_levels(dtype)):
-        tables = histograms([(task, bits) for (task, _), bits in zip(asked, found, strict=True)], level)
+        tables = histograms([(task, run, bits) for (task, run, _), bits in zip(asked, found, strict=True)], level)
         for i, table in enumerate(tables):
             mass = np.cumsum(table)
             if level == 0:
-                wanted[i] = asked[i][1] * mass[-1] * (1 - 1e-12)  # the slack keeps 0.7 · 10 = 7 from becoming 8
+                wanted[i] = asked[i][2] * mass[-1] * SLACK
             j = int(np.searchsorted(mass, wanted[i] - below[i]))
             j = min(j, int(np.flatnonzero(table)[-1]) if table.any() else 0)
             below[i] += mass[j - 1] if j else 0
@@ -37,11 +66,11 @@ def quantiles(histograms: Histograms, asked: list[tuple[int, float]], dtype: Any
     return [float(np.array(bits, dtype=kind).view(dtype)) for bits in found]
 
 
-def masses(Ls: list[Array], us: list[Array], probes: list[tuple[int, int]], level: int) -> Array:
-    """For each (task, first bits of a loss), how much weight has which bits next: (probes, 2^BITS)."""
+def masses(Ls: list[Array], us: list[Array], probes: list[tuple[int, int, int]], level: int) -> Array:
+    """For each (task, run, first bits of a loss), how much weight has which bits next: (probes, 2^BITS)."""
     out = np.zeros((len(probes), 2**BITS))
-    for table, (task, bits) in zip(out, probes, strict=True):
-        L = Ls[task]
+    for table, (task, run, bits) in zip(out, probes, strict=True):
+        L = Ls[task][run]
         keys = np.ascontiguousarray(L + L.dtype.type(0)).view(_bits_of(L.dtype))  # + 0: there is a negative zero
         shift = BITS * (_levels(L.dtype) - 1 - level)
         keys, u = keys >> keys.dtype.type(shift), us[task]
