@@ -70,8 +70,9 @@ def test_pooled_sums_are_those_of_moved_rows():
     where = Offsets(RNG.normal(size=(2, 3)), np.array([0.5, 2.0]))
     Xs, labels = [RNG.normal(size=(8, 3)) for _ in range(2)], [RNG.integers(2, size=8) for _ in range(2)]
     Ps = [np.eye(2)[l] for l in labels]
-    S, T = where.pooled(np.stack([P.T @ P for P in Ps]), np.stack([P.T @ X for P, X in zip(Ps, Xs, strict=True)]))
+    counts, sums = np.stack([P.sum(axis=0) for P in Ps]), np.stack([P.T @ X for P, X in zip(Ps, Xs, strict=True)])
+    S, T = (found[0] for found in where.pooled(counts[None], sums[None]))
     for k, (P, X) in enumerate(zip(Ps, Xs, strict=True)):
         w = where.s[k] ** 2
-        assert_allclose(S[k], w * P.T @ P)
+        assert_allclose(S[k], w * P.sum(axis=0))
         assert_allclose(T[k], w * P.T @ where.from_task(X, k))

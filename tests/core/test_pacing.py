@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from mtcluster.core.pacing import fractions_of
 from mtcluster.core.weightings.hard import hard
-from mtcluster.core.weightings.quantiles import masses, quantiles
+from mtcluster.core.weightings.quantiles import Gathered, masses, quantiles
 from mtcluster.core.weightings.soft import soft
 
 from .tools import weighting_of
@@ -18,7 +18,7 @@ GRID = np.linspace(0, 1, 100_001)
 
 
 def quantile(L, u, q):
-    return quantiles(lambda probes, level: masses([L], [u], probes, level), [(0, q)], L.dtype)[0]
+    return quantiles(lambda probes, level: masses([L[None]], [u], probes, level), [(0, 0, q)], L.dtype)[0]
 
 
 def weights(L, u, fraction, weighting, rule):
@@ -91,6 +91,15 @@ def test_the_quantile_is_the_least_loss_that_reaches_the_share(L, q):
     assert value in L
     assert np.mean(L <= value) >= q - 1e-9
     assert np.mean(L < value) < q
+
+
+@given(LOSSES, st.data(), st.floats(0.01, 1))
+def test_quantiles_of_losses_brought_together_are_those_of_histograms(L, data, q):
+    u = np.array(data.draw(st.lists(st.floats(0, 3), min_size=len(L), max_size=len(L))))
+    u[0] += 1
+    half = len(L) // 2
+    parts = [Gathered([L[None, at]], [u[at]]) for at in (slice(half), slice(half, None))]
+    assert (parts[0] + parts[1]).quantiles((q, 1.0))[0][0][0] == quantile(L, u, q)
 
 
 @given(st.floats(0.01, 1), st.floats(0.01, 1))

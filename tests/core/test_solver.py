@@ -3,12 +3,16 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
 
+from mtcluster.core import solver
+from mtcluster.core.blocks import Blocks, make_block
+from mtcluster.core.memberships import Binary
 from mtcluster.core.pacing import Schedule
-from mtcluster.core.solver import alternate, distinct, first_best, first_state, solve, stalled, with_weights
+from mtcluster.core.solver import alternate, first_best, first_state, race, side_by_side, solve, stalled
 
 from .. import naive
-from .tools import model_of, rows_of, schedule_of, sums
+from .tools import model_of, quadratic, rows_of, schedule_of, solved, sums, weighted
 
 SHAPES = {"binary": [30, 25], "nonnegative": [20, 15]}
 
@@ -32,7 +36,7 @@ def test_the_solver_is_the_naive_version(coupling, membership, weighting, l):
     Xs, Ps = tasks(membership)
     settings = model_of(0.4, l, coupling, membership)
     fractions = (0.6, 0.8, 1.0)
-    fit = solve(rows_of(Xs, settings), settings, schedule_of(fractions, weighting, "paper", 3, 4, tol=-np.inf), Ps)
+    fit = solved(rows_of(Xs, settings), settings, schedule_of(fractions, weighting, "paper", 3, 4, tol=-np.inf), Ps)
     rule = naive.hard_weights if weighting == "hard" else naive.soft_weights
     W, M, Ms, traces, weights = naive.spmtc(
         Xs, Ps, lam=0.4, l=l, coupling=coupling, membership=membership, rule=rule, fractions=fractions,
@@ -42,7 +46,7 @@ def test_the_solver_is_the_naive_version(coupling, membership, weighting, l):
         assert_allclose(ours, theirs, rtol=1e-7)
     for ours, theirs in zip(fit.weight_trace, weights, strict=True):
         assert_allclose(np.concatenate(ours), np.concatenate(theirs), atol=1e-6)
-    centers = fit.state.centers
+    centers = fit.centers
     assert_allclose(centers.W @ centers.W.T, W @ W.T, atol=1e-6)  # a basis is free to turn, its span is not
     assert_allclose(centers.M @ centers.W.T, M @ W.T, atol=1e-6)
     assert_allclose(centers.Ms, Ms, atol=1e-6)
@@ -59,12 +63,13 @@ def test_the_objective_never_rises_with_frozen_rows_either(coupling, membership,
         prepared = settings.coupling.prepare(rows)
         rng = np.random.default_rng(seed)
         vs = [np.where(rng.random(len(X)) < 0.3, 0, rng.random(len(X))) for X in Xs]
-        begun = first_state(rows, settings, Ps, prepared)
-        result = alternate(rows, settings, with_weights(rows, begun, vs), max_iter=40, tol=-np.inf, prepared=prepared)
-        assert len(result.trace) == 40
-        assert np.all(np.diff(result.trace) <= 1e-10 * result.trace[0])
+        begun = first_state(rows, settings, [Ps], prepared)
+        result = alternate(rows, settings, weighted(rows, begun, vs), max_iter=40, tol=-np.inf, prepared=prepared)
+        [trace] = result.traces
+        assert len(trace) == 40
+        assert np.all(np.diff(trace) <= 1e-10 * trace[0])
         for before, after, v in zip(begun.Ps, result.state.Ps, vs, strict=True):
-            assert_array_equal(after[v == 0], before[v == 0])
+            assert_array_equal(after[..., v == 0], before[..., v == 0])
             assert np.all(after >= 0)
 
 
@@ -72,11 +77,12 @@ def test_the_objective_never_rises_with_frozen_rows_either(coupling, membership,
 def test_a_within_weight_of_1_is_independent_tasks(coupling):
     Xs, Ps = tasks("nonnegative")
     settings, pace = model_of(1.0, 3, coupling, "nonnegative"), schedule_of((0.5, 1.0), "soft", "paper", 5, 20, 0.0)
-    together = solve(rows_of(Xs, settings), settings, pace, Ps)
+    together = solved(rows_of(Xs, settings), settings, pace, Ps)
     for k, (X, P) in enumerate(zip(Xs, Ps, strict=True)):
-        alone = solve(rows_of([X], settings), settings, pace, [P])
-        assert_allclose(together.state.centers.Ms[k], alone.state.centers.Ms[0], rtol=1e-6)
-        assert_allclose(together.state.Ps[k], alone.state.Ps[0], rtol=1e-6, atol=1e-9)
+        alone = solved(rows_of([X], settings), settings, pace, [P])
+        assert_allclose(together.centers.Ms[k], alone.centers.Ms[0], rtol=1e-6)
+        for ours, theirs in zip(together.weight_trace, alone.weight_trace, strict=True):
+            assert_allclose(ours[k], theirs[0], rtol=1e-6)
 
 
 def test_sums_over_parts_of_a_task_are_sums_over_the_task():
@@ -92,9 +98,9 @@ def test_sums_over_parts_of_a_task_are_sums_over_the_task():
 def test_the_origin_saves_the_digits_of_data_far_from_zero():
     Xs, Ps = tasks("binary")
     settings, pace = model_of(0.4, 3), schedule_of((0.5, 1.0), "soft", "quantile", 5, 20, 0.0)
-    near = solve(rows_of(Xs, settings), settings, pace, Ps)
+    near = solved(rows_of(Xs, settings), settings, pace, Ps)
     far_settings = model_of(0.4, 3)
-    far = solve(rows_of([X + 1e7 for X in Xs], far_settings), far_settings, pace, Ps)
+    far = solved(rows_of([X + 1e7 for X in Xs], far_settings), far_settings, pace, Ps)
     assert_allclose(np.concatenate(far.traces), np.concatenate(near.traces), rtol=1e-6)
 
 
@@ -121,14 +127,6 @@ def test_the_first_of_equally_good_runs_wins_whatever_the_rounding():
     assert first_best([0.0, 0.0]) == 0
 
 
-def test_starts_of_the_same_clusters_are_one_start():
-    first, renamed, other = (np.array(labels) for labels in ([0, 1, 1, 2, 0], [2, 0, 0, 1, 2], [0, 1, 2, 2, 0]))
-    starts = [[first[:2], first[2:]], [renamed[:2], renamed[2:]], [other[:2], other[2:]]]
-    assert [Ps[0].tolist() + Ps[1].tolist() for Ps in distinct(starts)] == [first.tolist(), other.tolist()]
-    mixed = [[np.ones((2, 3))], [np.ones((2, 3))]]
-    assert len(distinct(mixed)) == 2  # only labels are compared
-
-
 def test_a_report_that_asks_to_stop_ends_the_stage():
     Xs, Ps = tasks("nonnegative")
     settings = model_of(0.5, 2, membership="nonnegative")
@@ -138,6 +136,106 @@ def test_a_report_that_asks_to_stop_ends_the_stage():
         calls.append((fraction, iteration))
         return iteration == 1
 
-    fit = solve(rows_of(Xs, settings), settings, Schedule((0.5, 1.0), warmup_iter=5, tol=0.0), Ps, progress)
+    fit = solved(rows_of(Xs, settings), settings, Schedule((0.5, 1.0), warmup_iter=5, tol=0.0), Ps, progress)
     assert calls == [(0.0, 0), (0.0, 1), (0.5, 0), (0.5, 1), (1.0, 0), (1.0, 1)]
     assert [len(trace) for trace in fit.traces] == [2, 2, 2]
+
+
+def several(membership, n_runs=5):
+    """Tasks, and starts that differ."""
+    Xs, _ = tasks(membership)
+    rngs = [np.random.default_rng(seed) for seed in range(n_runs)]
+    if membership == "binary":
+        return Xs, [[rng.integers(3, size=len(X)) for X in Xs] for rng in rngs]
+    return Xs, [[rng.random((len(X), 3)) + 0.2 for X in Xs] for rng in rngs]
+
+
+@pytest.mark.parametrize("coupling", ["reconstruction", "projection"])
+@pytest.mark.parametrize("membership", ["binary", "nonnegative"])
+@pytest.mark.parametrize("weighting", ["hard", "soft"])
+@pytest.mark.parametrize("lam", [0.4, 0.0])
+@pytest.mark.parametrize("l", [1, 3])
+def test_runs_side_by_side_are_the_runs_one_by_one(coupling, membership, weighting, lam, l):
+    Xs, starts = several(membership)
+    model, pace = model_of(lam, l, coupling, membership), schedule_of((0.6, 0.8, 1.0), weighting, "quantile", 4, 6)
+    rows = rows_of(Xs, model)
+    for together, Ps in zip(solve(rows, model, pace, starts), starts, strict=True):
+        alone = solved(rows, model, pace, Ps)
+        assert [len(trace) for trace in together.traces] == [len(trace) for trace in alone.traces]
+        assert_allclose(np.concatenate(together.traces), np.concatenate(alone.traces), rtol=1e-9)
+        for ours, theirs in zip(together.weight_trace, alone.weight_trace, strict=True):
+            assert_allclose(np.concatenate(ours), np.concatenate(theirs), atol=1e-7)
+        assert_allclose(together.centers.Ms, alone.centers.Ms, atol=1e-7)
+        assert (together.converged, together.fault) == (alone.converged, alone.fault)
+
+
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_matrix])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_labels_side_by_side_are_those_one_by_one_whatever_holds_the_rows(container, dtype):
+    Xs, starts = several("binary", n_runs=12)
+    model = model_of(0.4, 3)
+    blocks = [make_block(container(X.astype(dtype)), np.ones(len(X), dtype), np.zeros(6)) for X in Xs]
+    rows = Blocks(blocks)
+    found = alternate(rows, model, first_state(rows, model, starts), max_iter=50, tol=1e-4)
+    lengths = {len(trace) for trace in found.traces}
+    assert len(lengths) > 2  # runs dropped out one after the other
+    for run, Ps in enumerate(starts):
+        alone = alternate(rows, model, first_state(rows, model, [Ps]), max_iter=50, tol=1e-4)
+        assert len(found.traces[run]) == len(alone.traces[0])
+        assert_allclose(found.traces[run], alone.traces[0], rtol=1e-9 if dtype == np.float64 else 1e-5)
+        assert found.converged[run] == alone.converged[0]
+        for ours, theirs in zip(found.state.Ps, alone.state.Ps, strict=True):
+            assert_array_equal(ours[run], theirs[0])
+        for ours, theirs in zip(found.state.Ls, alone.state.Ls, strict=True):
+            assert_allclose(ours[run], theirs[0], rtol=1e-9 if dtype == np.float64 else 1e-3)
+
+
+def test_each_run_may_have_a_within_weight_of_its_own():
+    Xs, [Ps] = several("binary", n_runs=1)
+    shares = [0.0, 0.3, 1.0]
+    model = model_of(np.array(shares)[:, None], 3)
+    rows = rows_of(Xs, model)
+    found = alternate(rows, model, first_state(rows, model, [Ps] * 3), max_iter=20, tol=0.0)
+    for run, share in enumerate(shares):
+        own = model_of(share, 3)
+        alone = alternate(rows, own, first_state(rows, own, [Ps]), max_iter=20, tol=0.0)
+        assert_allclose(found.traces[run], alone.traces[0], rtol=1e-9)
+    by_task = model_of(np.array([[0.2, 0.9], [0.9, 0.2]]), 3)
+    found = alternate(rows, by_task, first_state(rows, by_task, [Ps] * 2), max_iter=20, tol=0.0)
+    own = model_of(np.array([0.9, 0.2]), 3)
+    alone = alternate(rows, own, first_state(rows, own, [Ps]), max_iter=20, tol=0.0)
+    assert_allclose(found.traces[1], alone.traces[0], rtol=1e-9)
+
+
+def test_a_race_ends_with_the_best_of_each_entry_after_the_trial():
+    Xs, starts = several("binary", n_runs=9)
+    model = model_of(0.4, 3)
+    rows, entries = rows_of(Xs, model), np.repeat([0, 1, 2], 3)
+    state = first_state(rows, model, starts)
+    trial = alternate(rows, model, state, max_iter=2, tol=0.0).final
+    found = race(rows, model, state, entries, trial_iter=2, max_iter=30, tol=0.0)
+    for entry, trace in enumerate(found.traces):
+        own = np.flatnonzero(entries == entry)
+        best = own[np.argmin(np.array(trial)[own])]
+        alone = alternate(rows, model, first_state(rows, model, [starts[best]]), max_iter=32, tol=0.0)
+        assert trace[-1] == pytest.approx(alone.final[0], rel=1e-9)
+    everyone = race(rows, model, state, entries, trial_iter=0, max_iter=30, tol=0.0)
+    assert len(everyone.traces) == 9
+
+
+def test_no_more_runs_go_together_than_memory_bears(monkeypatch):
+    Xs, _ = several("binary")
+    model = model_of(0.4, 3)
+    rows = rows_of(Xs, model)
+    assert side_by_side(rows, model, 4) == [range(4)]
+    monkeypatch.setattr(solver, "ROW_VALUES", 2 * 55)
+    assert side_by_side(rows, model, 5) == [range(2), range(2, 4), range(4, 5)]
+    monkeypatch.setattr(solver, "CENTER_VALUES", 1)
+    assert side_by_side(rows, model, 2) == [range(1), range(1, 2)]
+
+
+def test_equal_losses_give_the_first_label():
+    """Two centres in one place, as those of two empty clusters may be."""
+    X = np.arange(6.0)[:, None]
+    form = quadratic(X, np.array([[3.0], [0.0], [3.0], [0.0]]))
+    assert Binary().exact(form)[0].tolist() == [1, 1, 0, 0, 0, 0]

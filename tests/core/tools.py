@@ -1,13 +1,17 @@
 """Short ways to make models and rows for tests of the core."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from mtcluster.core.blocks import Blocks, make_block
 from mtcluster.core.couplings import COUPLINGS
-from mtcluster.core.jobs import row_sums
+from mtcluster.core.jobs import row_sums, stage_weights
 from mtcluster.core.memberships import MEMBERSHIPS
 from mtcluster.core.model import Model
 from mtcluster.core.pacing import Schedule
+from mtcluster.core.quadratic import Quadratic
+from mtcluster.core.solver import solve
 from mtcluster.core.weightings import WEIGHTINGS
 
 
@@ -29,6 +33,24 @@ def schedule_of(fractions, weighting="hard", rule="quantile", warmup_iter=0, max
 
 
 def sums(X, w, P, c):
-    """S and T of memberships (n, c) or labels (n,), S as a matrix."""
-    S, T = row_sums(X, P, w, MEMBERSHIPS["binary" if P.ndim == 1 else "nonnegative"], c)
-    return (np.diag(S) if S.ndim == 1 else S), T
+    """S and T of memberships (n, c) or labels (n,), as those of one run."""
+    membership = MEMBERSHIPS["binary" if P.ndim == 1 else "nonnegative"]
+    S, T = row_sums(X, P.T[None], w[None], membership, c)
+    return S, T[None]
+
+
+def solved(rows, model, pace, Ps, *progress):
+    """The fit of one run."""
+    [fit] = solve(rows, model, pace, [Ps], progress)
+    return fit
+
+
+def weighted(rows, state, vs):
+    """The state of one run with weights v."""
+    weights, _ = rows.apply(stage_weights, [v[None] for v in vs], outputs=1)
+    return replace(state, weights=weights)
+
+
+def quadratic(X, C):
+    """The loss of rows X at centres C, as that of one run."""
+    return Quadratic(np.sum(X**2, axis=1), (C @ X.T)[None], np.sum(C**2, axis=1)[None, :, None] / 2, (C @ C.T)[None])

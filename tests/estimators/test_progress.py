@@ -29,7 +29,7 @@ def test_a_listener_hears_of_every_stage_of_every_start(blobs):
     with watched(model, listener):
         model.fit(blobs.X, tasks=blobs.tasks)
     assert listener.of("fit") == [{"n_stages": 14}]
-    assert [stage["fraction"] for stage in listener.of("stage")] == [0.0, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0] * 2
+    assert [stage["fraction"] for stage in listener.of("stage")] == sorted([0.0, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0] * 2)
     finals = [stage["objective"] for stage in listener.of("stage") if stage["fraction"] == 1]
     assert min(finals) == model.objective_trace_[-1][-1]
     assert not hasattr(model, "_listener")

@@ -61,21 +61,22 @@ def rows_at(X: Matrix, part: slice) -> Any:
     return X[part] if is_sparse(X) else X[part, ...]
 
 
-def pieces(X: Matrix, n_clusters: int = 1, numbers: int = PIECE) -> list[slice]:
-    """Parts of the rows of X, of about so many numbers together with what is computed for them."""
+def pieces(X: Matrix, n_columns: int = 1, numbers: int = PIECE) -> list[slice]:
+    """Parts of the rows of X, of at most so many numbers together with the columns that are computed for them."""
     n, d = X.shape
     matrix: Any = getattr(X, "matrix", X)
     if is_sparse(matrix):
         nonzeros = max(matrix.nnz / max(matrix.shape[0], 1), 1)  # of a row
         # Every piece brings a sum of the size of the centres, which must not outweigh it.
-        rows = max(int(numbers / (nonzeros + 4 * n_clusters)), int(4 * d / nonzeros), LEAST_ROWS)
+        rows = max(int(numbers / (nonzeros + 4 * n_columns)), int(4 * d / nonzeros), LEAST_ROWS)
     elif isinstance(matrix, np.ndarray):
-        rows = max(min(numbers // (d + 4 * n_clusters), MOST_ROWS), LEAST_ROWS, 2 * n_clusters)
+        rows = max(min(numbers // (d + 4 * n_columns), MOST_ROWS), LEAST_ROWS, 2 * n_columns)
     else:
-        rows = max(DEVICE_PIECE // (d + 4 * n_clusters), MOST_ROWS)
+        rows = max(DEVICE_PIECE // (d + 4 * n_columns), MOST_ROWS)
     if rows >= n:
         return [slice(0, n)]
-    return [slice(a, min(a + rows, n)) for a in range(0, n, rows)]
+    count = -(-n // rows)
+    return [slice(i * n // count, (i + 1) * n // count) for i in range(count)]
 
 
 def squared_norms(X: Matrix, origin: Array, xp: Any = np) -> Array:

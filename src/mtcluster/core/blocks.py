@@ -31,7 +31,7 @@ from .arrays import (
     summarize,
 )
 
-WORTH_THREADS = 2**19  # numbers in X from which on threads gain more than they cost
+WORTH_THREADS = 2**22  # numbers in X times columns from which on threads gain more than they cost
 PerRow = Any  # a value for each row, kept where the rows live: only jobs look into it
 Job = Callable[..., tuple[Any, ...]]  # (place, *values per row) → (*values per row, sum or None)
 
@@ -66,8 +66,8 @@ class Totals:
 class Weight:
     """What the rows of a block count at a stage, in each run."""
 
-    w: Array  # (R, n) u v
-    selected: Array | None  # (R, n) v > 0; None: all rows are
+    w: Array  # (R, n) u v, or (1, n) where all runs have the same
+    selected: Array | None  # likewise v > 0; None: all rows are
 
 
 class RowSource(Protocol):
@@ -76,6 +76,7 @@ class RowSource(Protocol):
     n_features: int
     dtype: Any
     origins: Array  # (m, d) where the losses of each task are computed from
+    few: int  # values per row that may be brought together in one place
 
     @property
     def summary(self) -> Summary:
@@ -107,7 +108,7 @@ class Place:
     ) -> None:
         self.Xs, self.us, self.origins, self.sqs, self.xp = list(Xs), us, origins, sqs, xp
         self.piece = min(PIECE * max(getattr(each, "n_threads", 1) // 2, 1), LARGEST_PIECE)
-        self.each = each if sum(X.shape[0] * X.shape[1] for X in self.Xs) >= WORTH_THREADS else map
+        self._each, self._numbers = each, sum(X.shape[0] * X.shape[1] for X in self.Xs)
 
     @cached_property
     def blocks(self) -> list[Block]:
@@ -125,11 +126,17 @@ class Place:
         `n_columns` values are computed for each row.
         """
         jobs = [(k, p) for k, X in enumerate(self.Xs) if X.shape[0] for p in pieces(X, n_columns, self.piece)]
-        return zip(jobs, self.each(job, jobs), strict=True)
+        return zip(jobs, self.each(n_columns)(job, jobs), strict=True)
+
+    def each(self, n_columns: int) -> Each:
+        """What works on pieces, where so many values are computed for each row: `map`, or threads."""
+        return self._each if self._numbers * n_columns >= WORTH_THREADS else map
 
 
 class Blocks:
     """All rows in this process, as blocks."""
+
+    few = 2**16
 
     def __init__(self, blocks: list[Block], each: Each = map, xp: Any = np) -> None:
         Xs, us, sqs = ([getattr(b, name) for b in blocks] for name in ("X", "u", "sq"))

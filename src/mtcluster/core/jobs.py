@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 
 def begin(place: Place, *starts: list[Array], membership: Membership, n_clusters: int) -> tuple[Any, ...]:
-    """Starting memberships of each run in the form in which they are kept, and weights of 1."""
+    """Starting memberships of each run in the form in which they are kept, and weights of 1, alike in all runs."""
     kept = [
         b.xp.stack([membership.start(P, b.sq, n_clusters, b.xp) for P in Ps])
         for b, *Ps in zip(place.blocks, *starts, strict=True)
     ]
-    return kept, [b.xp.ones((len(starts), len(b)), dtype=b.sq.dtype, device=b.sq.device) for b in place.blocks], None
+    return kept, [b.xp.ones((1, len(b)), dtype=b.sq.dtype, device=b.sq.device) for b in place.blocks], None
 
 
 def stage_weights(place: Place, vs: list[Array]) -> tuple[Any, ...]:
@@ -52,6 +52,8 @@ def join_runs(place: Place, *parts: list[Array], order: list[int]) -> tuple[Any,
 
 def _picked(value: Any, at: list[int] | int, xp: Any) -> Any:
     if isinstance(value, Weight):
+        if value.w.shape[0] == 1:  # alike in all runs
+            return value
         return Weight(_picked(value.w, at, xp), None if value.selected is None else _picked(value.selected, at, xp))
     if xp is np or isinstance(at, int):
         return value[at, ...]
@@ -171,8 +173,12 @@ def row_sums(
     X: Matrix, P: Array, w: Array, membership: Membership, n_clusters: int, xp: Any = np
 ) -> tuple[Array, Array]:
     """S = PᵀVP (R, c, c), or its diagonal for labels, and T = PᵀVX (R c, d) of some rows with weights w = u v."""
-    F, S = membership.responsibilities(P, w, n_clusters, xp)
-    return S, _times(xp.reshape(F, (F.shape[0] * n_clusters, F.shape[2])), X, xp)
+    F = membership.columns(P, w, n_clusters, xp)
+    runs, c, n = F.shape
+    if w.shape[0] < runs and membership.labels_only and not is_sparse(X):  # one multiplication serves all runs
+        return xp.astype(F @ w[0, :], xp.float64), _times(xp.reshape(F, (runs * c, n)), X * w.T, xp)
+    weighted = F * w[:, None, :]
+    return membership.moments(F, weighted, xp), _times(xp.reshape(weighted, (runs * c, n)), X, xp)
 
 
 def _times(F: Array, X: Matrix, xp: Any) -> Array:

@@ -162,7 +162,6 @@ class State:
 
     centers: Centers
     Ps: PerRow  # labels (R, n), or memberships (R, c, n)
-    vs: PerRow  # (R, n)
     Ls: PerRow  # (R, n)
     weights: PerRow  # `Weight` of the rows: u v
 
@@ -175,9 +174,8 @@ class State:
         """That of some runs."""
         if at == list(range(self.n_runs)):
             return self
-        found = rows.apply(partial(pick_runs, at=at), self.Ps, self.vs, self.Ls, self.weights, outputs=4)
-        Ps, vs, Ls, weights = found[:4]
-        return State(self.centers.runs(at), Ps, vs, Ls, weights)
+        Ps, Ls, weights, _ = rows.apply(partial(pick_runs, at=at), self.Ps, self.Ls, self.weights, outputs=3)
+        return State(self.centers.runs(at), Ps, Ls, weights)
 
 
 @dataclass(frozen=True)

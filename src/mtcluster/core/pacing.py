@@ -10,7 +10,7 @@ import numpy as np
 from .blocks import PerRow, RowSource
 from .jobs import bring_to_host, gathered_losses, loss_histograms, weigh
 from .weightings import Hard, Weighting
-from .weightings.quantiles import FEW, quantiles
+from .weightings.quantiles import quantiles
 
 
 def fractions_of(initial: float, step: float) -> tuple[float, ...]:
@@ -35,7 +35,7 @@ class Schedule:
         thresholds: list[list[list[float]]] = [[[] for _ in range(n_runs)] for _ in range(m)]
         if shares:
             near, us, _ = rows.apply(bring_to_host, Ls, outputs=2)
-            if n_runs * rows.summary.rows.sum() <= FEW:
+            if n_runs * rows.summary.rows.sum() <= rows.few:
                 thresholds = rows.apply(gathered_losses, near, us)[-1].quantiles(shares)
             else:
 

@@ -42,6 +42,9 @@ class Quadratic:
         return like(values, self.A, self.xp)
 
     def with_energy(self, cross: Array) -> Array:
-        """E + cross, at least 0 in spite of rounding."""
+        """E + cross, at least 0 in spite of rounding; `cross` is given up."""
+        if self.xp is np:
+            L = np.add(cross, self.e, out=cross)
+            return np.maximum(L, 0, out=L)
         L = self.e + cross
         return self.xp.maximum(L, zero(L.dtype, L.device, self.xp))

@@ -32,7 +32,7 @@ def _read_task(X: Matrix, model: Model, centers: Centers, place: Place) -> tuple
         P = model.membership.exact(form)
         return model.membership.reported(P, form), model.membership.losses(P, form)[0, :]
 
-    found = list(place.each(job, pieces(X, model.n_clusters)))
+    found = list(place.each(model.n_clusters)(job, pieces(X, model.n_clusters)))
     if len(found) == 1:
         return found[0]
     return xp.concat([P for P, _ in found]), xp.concat([L for _, L in found])

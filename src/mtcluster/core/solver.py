@@ -23,7 +23,7 @@ from .pacing import Schedule
 Progress = Callable[[float, int, float], bool]  # (fraction, iteration, objective) → stop this stage?
 Item = TypeVar("Item")
 
-ROW_VALUES = 2**20  # rows times runs that are fitted side by side: more gain nothing, and each keeps its weights
+ROW_VALUES = 2**16  # rows times runs that are fitted side by side: with more it gains little, and takes memory
 CENTER_VALUES = 2**21  # likewise for the numbers of all centres
 
 
@@ -156,9 +156,10 @@ def solve(
     if pace.warmup_iter:
         state = stage(state, 0.0, pace.warmup_iter)
     for fraction in pace.fractions:
-        state = with_weights(rows, state, pace.weights(rows, state.Ls, fraction, len(starts)))
-        state = stage(state, fraction, pace.max_iter)
-        weight_trace.append(state.vs)
+        vs = pace.weights(rows, state.Ls, fraction, len(starts))
+        weights, _ = rows.apply(jobs.stage_weights, vs, outputs=1)
+        state = stage(replace(state, weights=weights), fraction, pace.max_iter)
+        weight_trace.append(vs)
     if model.pools:
         totals = totals_of(rows, model, state.Ps, state.weights)
         Ms = centers_of(totals.S, totals.T, model.placed(state.centers.shared, totals.S.shape[1]))
@@ -202,19 +203,6 @@ def race(
     return alternate(rows, model, state, max_iter=max_iter, tol=tol)
 
 
-def distinct(starts: list[list[Array]]) -> list[list[Array]]:
-    """The starts without those that are labels of the same clusters under other numbers."""
-    kept: dict[bytes | int, list[Array]] = {}
-    for i, Ps in enumerate(starts):
-        key: bytes | int = i
-        if all(P.ndim == 1 for P in Ps):
-            labels = np.concatenate(Ps)
-            _, first, codes = np.unique(labels, return_index=True, return_inverse=True)
-            key = np.argsort(np.argsort(first))[codes].astype(np.int32).tobytes()  # numbered as they come
-        kept.setdefault(key, Ps)
-    return list(kept.values())
-
-
 def first_state(rows: RowSource, model: Model, starts: list[PerRow], prepared: Any = None) -> State:
     """Given memberships of each run with all weights 1, the centres that fit them and the losses there."""
     begin = partial(jobs.begin, membership=model.membership, n_clusters=model.n_clusters)
@@ -225,13 +213,7 @@ def first_state(rows: RowSource, model: Model, starts: list[PerRow], prepared: A
     centers = model.update_centers(totals.S, totals.T, None, subspaces)
     terms = model.terms(centers, rows.origins)
     Ls, _ = rows.apply(partial(jobs.losses, terms=terms, membership=model.membership), Ps, outputs=1)
-    return State(centers, Ps, vs, Ls, weights)
-
-
-def with_weights(rows: RowSource, state: State, vs: PerRow) -> State:
-    """The state with other weights v."""
-    weights, _ = rows.apply(jobs.stage_weights, vs, outputs=1)
-    return replace(state, vs=vs, weights=weights)
+    return State(centers, Ps, Ls, weights)
 
 
 def totals_of(rows: RowSource, model: Model, Ps: PerRow, weights: PerRow) -> Totals:

@@ -28,6 +28,7 @@ class Engine(ABC):
     n_features: int
     dtype: np.dtype[Any]
     origins: Array  # (m, d) where losses are computed from
+    few: int  # values per row that may be brought together in one place
 
     def __enter__(self) -> Self:
         return self

@@ -33,6 +33,7 @@ class DaskEngine(Engine):
     """Rows by task, in chunks that may cut through tasks."""
 
     instead = "X.compute() if that fits into memory"
+    few = 2**12
     needs = ("dask",)
     xp = xpd
 

@@ -43,7 +43,8 @@ class Projection(Coupling):
         self, model: Model, rows: RowSource, weights: PerRow, prepared: Span, n_runs: int
     ) -> list[Subspace] | None:
         """The smallest eigenvectors of S_w for the weights of a stage."""
-        scatters = rows.apply(partial(_scatters, span=prepared, n_runs=n_runs), weights)[-1]
+        scatters = rows.apply(partial(_scatters, span=prepared), weights)[-1]
+        scatters = scatters if len(scatters) == n_runs else scatters * n_runs
         return [partial(subspace_of_projection, span=prepared, scatter=scatter) for scatter in scatters]
 
     def energy_basis(self, W: Array | None) -> Array | None:
@@ -82,9 +83,10 @@ def _energies(place: Place, Ps: list[Array], weights: list[Weight], *, model: Mo
     return (found,)
 
 
-def _scatters(place: Place, weights: list[Weight], *, span: Span, n_runs: int) -> tuple[list[Scatter]]:
-    """S_t of each run."""
-    return ([span.scatter(place.blocks, [weight.w[run] for weight in weights]) for run in range(n_runs)],)
+def _scatters(place: Place, weights: list[Weight], *, span: Span) -> tuple[list[Scatter]]:
+    """S_t of each run, or one where all runs have the same weights."""
+    runs = range(weights[0].w.shape[0])
+    return ([span.scatter(place.blocks, [weight.w[run] for weight in weights]) for run in runs],)
 
 
 @dataclass(frozen=True)

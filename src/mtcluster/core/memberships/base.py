@@ -48,8 +48,12 @@ class Membership(ABC):
         """Loss of each row (R, n) (eq. 8), at least 0 in spite of rounding."""
 
     @abstractmethod
-    def responsibilities(self, P: Array, w: Array, n_clusters: int, xp: Any = np) -> tuple[Array, Array]:
-        """PᵀV (R, c, n) and S = PᵀVP (R, c, c), in float64, for weights w (R, n); of labels the diagonal of S."""
+    def columns(self, P: Array, like: Array, n_clusters: int, xp: Any = np) -> Array:
+        """P (R, c, n), in the type of an array."""
+
+    @abstractmethod
+    def moments(self, P: Array, weighted: Array, xp: Any = np) -> Array:
+        """S = PᵀVP (R, c, c) in float64, from P and PV (R, c, n); of labels its diagonal (R, c)."""
 
     @abstractmethod
     def reported(self, P: Array, form: Quadratic) -> Array:

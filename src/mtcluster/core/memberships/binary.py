@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from ..arrays import Array, arange, host, zero
+from ..arrays import Array, arange, host
 from ..capabilities import Capabilities
 from ..quadratic import Quadratic
 from .base import Membership
@@ -23,7 +24,7 @@ class Binary(Membership):
     def start(self, P: Array, like: Array, n_clusters: int, xp: Any = np) -> Array:
         """Labels."""
         labels = P if P.ndim == 1 else xp.argmax(P, axis=1)
-        return labels.astype(_label_type(n_clusters), copy=False) if xp is np else labels
+        return labels.astype(_label_type(n_clusters), copy=False) if xp is np else xp.astype(labels, xp.int64)
 
     def random(self, n: int, n_clusters: int, rng: np.random.Generator, dtype: Any) -> Array:
         """Labels drawn at random."""
@@ -53,14 +54,15 @@ class Binary(Membership):
         """Losses at the given labels."""
         return form.with_energy(2 * form.xp.take_along_axis(form.D, P[:, None, :], axis=1)[:, 0, :])
 
-    def responsibilities(self, P: Array, w: Array, n_clusters: int, xp: Any = np) -> tuple[Array, Array]:
+    def columns(self, P: Array, like: Array, n_clusters: int, xp: Any = np) -> Array:
         """Labels become 0/1 columns where they meet X, piece by piece."""
-        w = w[:, None, :]
         if xp is np:
-            F = np.multiply(P[:, None] == np.arange(n_clusters, dtype=P.dtype)[:, None], w)
-        else:
-            F = xp.where(P[:, None, :] == arange(n_clusters, P.device, xp)[:, None], w, zero(w.dtype, w.device, xp))
-        return F, xp.sum(F, axis=2, dtype=xp.float64)
+            return (P[:, None] == np.arange(n_clusters, dtype=P.dtype)[:, None]).astype(like.dtype)
+        return xp.astype(P[:, None, :] == arange(n_clusters, P.device, xp)[:, None], like.dtype)
+
+    def moments(self, P: Array, weighted: Array, xp: Any = np) -> Array:
+        """The weights of each cluster."""
+        return xp.sum(weighted, axis=2, dtype=xp.float64)
 
     def reported(self, P: Array, form: Quadratic) -> Array:
         """Labels are what they are."""
@@ -75,6 +77,7 @@ class Binary(Membership):
         return M[P]
 
 
+@lru_cache
 def _label_type(n_clusters: int) -> Any:
     """The smallest integers that number the clusters: labels are compared with all of them in every iteration."""
     return np.min_scalar_type(n_clusters - 1)

@@ -69,10 +69,13 @@ class NonNegative(Membership):
         """Losses at the given memberships."""
         return form.with_energy(form.xp.sum(P * (form.small(np.asarray(form.B)) @ P - 2 * form.A), axis=1))
 
-    def responsibilities(self, P: Array, w: Array, n_clusters: int, xp: Any = np) -> tuple[Array, Array]:
-        """PᵀV and PᵀVP."""
-        F = P * w[:, None, :]
-        return F, xp.astype(F @ xp.permute_dims(P, (0, 2, 1)), xp.float64)
+    def columns(self, P: Array, like: Array, n_clusters: int, xp: Any = np) -> Array:
+        """P itself."""
+        return P
+
+    def moments(self, P: Array, weighted: Array, xp: Any = np) -> Array:
+        """PᵀVP."""
+        return xp.astype(weighted @ xp.permute_dims(P, (0, 2, 1)), xp.float64)
 
     def reported(self, P: Array, form: Quadratic) -> Array:
         """Memberships that sum to 1; a row without any, such as an all-zero row, belongs to the nearest centre."""

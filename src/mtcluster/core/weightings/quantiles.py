@@ -12,7 +12,6 @@ from ..arrays import Array
 
 BITS = 11  # of a loss that one histogram tells apart
 
-FEW = 2**16  # losses that travel themselves
 SLACK = 1 - 1e-12  # keeps 0.7 · 10 = 7 from becoming 8
 
 Asked = tuple[int, int, float]  # (task, run, share)
