@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from . import fused
 from .arrays import MOST_ROWS, Array, Matrix, batch_of, host, is_sparse, rows_at
 from .blocks import Block, Place, Totals, Weight
 from .memberships import Membership
@@ -107,6 +108,8 @@ def advance(
     def job(at: tuple[int, slice]) -> tuple[Array, ...]:
         k, part = at
         b, weight, xp = blocks[k], weights[k], blocks[k].xp
+        if part.stop - part.start == len(b) and fused.available(b, membership, local[k]):
+            return fused.step(b, local[k], Ps[k], weight)
         X, w = rows_at(b.X, part), weight.w[:, part]
         selected = None if weight.selected is None else weight.selected[:, part]
         P, L = membership.step(Ps[k][..., part], local[k].quadratic(X, b.sq[part]), selected)
