@@ -139,3 +139,14 @@ def test_an_import_of_the_library_brings_no_extra():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_public_names_are_imported_when_they_are_used():
+    code = (
+        "import sys, mtcluster; print('numpy' in sys.modules, set(mtcluster.__all__) - set(dir(mtcluster)))\n"
+        "print([name for name in mtcluster.__all__ if getattr(mtcluster, name).__name__ != name])\n"
+        "print(mtcluster.datasets.__name__, hasattr(mtcluster, 'nonsense'))\n"
+        "from mtcluster import *; print(SPMTC is mtcluster.estimators.SPMTC)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == ["False set()", "[]", "mtcluster.datasets False", "True"]

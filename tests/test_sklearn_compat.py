@@ -1,6 +1,8 @@
 """What scikit-learn keeps private, as the library uses it."""
 
 import pickle
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -38,3 +40,14 @@ def test_the_names_are_those_of_the_registry_whatever_one_sets():
 def test_every_name_of_the_door_is_there():
     for name in _sklearn_compat.__all__:
         assert getattr(_sklearn_compat, name) is not None
+
+
+def test_estimators_are_found_without_other_array_libraries():
+    code = (
+        "import sys; from mtcluster._sklearn_compat import quick_discovery\n"
+        "from sklearn.utils import all_estimators\n"
+        "with quick_discovery(): quick = all_estimators()\n"
+        "print([name for name in ('torch', 'dask') if name in sys.modules], quick == all_estimators())"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[] True"

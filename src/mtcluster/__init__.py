@@ -1,9 +1,40 @@
 """Multi-task clustering: several related data sets, clustered together."""
 
-from importlib.metadata import version
+from __future__ import annotations
 
-from .consensus import Consensus, ConsensusEvidence, Decisions
-from .estimators import ASI, LSSMTC, SPMTC, PerTask, Pooled
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .consensus import Consensus, ConsensusEvidence, Decisions
+    from .estimators import ASI, LSSMTC, SPMTC, PerTask, Pooled
+
+    __version__: str
 
 __all__ = ["ASI", "LSSMTC", "SPMTC", "Consensus", "ConsensusEvidence", "Decisions", "PerTask", "Pooled"]
-__version__ = version("mtcluster")
+
+_HOMES = {
+    **dict.fromkeys(("Consensus", "ConsensusEvidence", "Decisions"), "consensus"),
+    **dict.fromkeys(("ASI", "LSSMTC", "SPMTC", "PerTask", "Pooled"), "estimators"),
+}
+_MODULES = ("datasets", "inspection", "interop", "metrics", "model_selection", "plotting", "preprocessing")
+
+
+def __getattr__(name: str) -> Any:
+    """A public name, imported when it is first used: `mtcluster --help` does not wait for scikit-learn."""
+    if name == "__version__":
+        from importlib.metadata import version
+
+        value: Any = version(__name__)
+    elif name in _HOMES:
+        value = getattr(import_module(f".{_HOMES[name]}", __name__), name)
+    elif name in (*_MODULES, *_HOMES.values()):
+        value = import_module(f".{name}", __name__)
+    else:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__, *_MODULES, "__version__"})

@@ -41,6 +41,17 @@ def test_no_command_prints_the_help(capsys):
     assert "demo" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["fit", "--help"], ["compare", "--nonsense"]])
+def test_help_waits_for_no_library(arguments):
+    code = (
+        "import sys; from mtcluster.cli.main import main\n"
+        f"try: main({arguments})\n"
+        "finally: print([name for name in ('numpy', 'scipy', 'sklearn', 'joblib') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
 @pytest.mark.slow
 def test_it_runs_as_a_module():
     done = subprocess.run([sys.executable, "-m", "mtcluster", "--version"], capture_output=True, text=True, check=True)

@@ -42,6 +42,7 @@ DATA_MISTAKES = [
     (X, 3, "tasks must be a sequence of 30 labels"),
     (X, TASKS[:, None], "tasks must be one-dimensional"),
     (X, [["a"]] * 30, "tasks must hold hashable labels"),
+    (X, ["a", ("a", ["b"])] * 15, "tasks must hold hashable labels .* row 1"),
     (X, ["a", None] * 15, "tasks has a missing label at row 1"),
     (X, [1.0, float("nan")] * 15, "tasks has a missing label at row 1"),
     (X, pd.Series(["a", None] * 15), "tasks has a missing label at row 1"),

@@ -33,14 +33,16 @@ def encode_tasks(tasks: Any, n: int) -> tuple[Array, Array]:
 
 
 def _codes_of_objects(items: list[Any]) -> tuple[Array, Array]:
-    index: dict[Hashable, int] = {}
-    codes = np.empty(len(items), dtype=np.intp)
-    for i, item in enumerate(items):
-        if not isinstance(item, Hashable):
-            raise TypeError(f"tasks must hold hashable labels such as numbers or strings; row {i} holds {item!r}.")
-        if item is None or _is_missing(item):
-            raise ValueError(f"tasks has a missing label at row {i} ({item!r}): every row needs a task.")
-        codes[i] = index.setdefault(item, len(index))
+    try:
+        index: dict[Hashable, int] = {label: k for k, label in enumerate(dict.fromkeys(items))}
+    except TypeError as error:
+        i = next(i for i, item in enumerate(items) if not _is_hashable(item))
+        found = f"row {i} holds {items[i]!r}"
+        raise TypeError(f"tasks must hold hashable labels such as numbers or strings; {found}.") from error
+    if any(map(_is_missing, index)):
+        i = next(i for i, item in enumerate(items) if _is_missing(item))
+        raise ValueError(f"tasks has a missing label at row {i} ({items[i]!r}): every row needs a task.")
+    codes = np.fromiter(map(index.__getitem__, items), dtype=np.intp, count=len(items))
     labels = list(index)
     try:
         order = [index[label] for label in sorted(labels)]  # type: ignore[type-var]
@@ -51,10 +53,18 @@ def _codes_of_objects(items: list[Any]) -> tuple[Array, Array]:
     return label_array([labels[i] for i in order]), rank[codes]
 
 
-def _is_missing(item: Any) -> bool:
-    """NaN, NaT and pandas.NA differ from themselves, or cannot say."""
+def _is_hashable(item: Any) -> bool:
     try:
-        return bool(item != item)
+        hash(item)
+    except TypeError:
+        return False
+    return True
+
+
+def _is_missing(item: Any) -> bool:
+    """None; NaN, NaT and pandas.NA differ from themselves, or cannot say."""
+    try:
+        return item is None or bool(item != item)
     except TypeError:
         return True
 
@@ -71,13 +81,14 @@ def label_array(labels: list[Hashable]) -> Array:
 def task_rows(codes: Array, n_tasks: int) -> list[Positions]:
     """Where the rows of each task stand: a slice where they stand together, else their indices in order."""
     order = np.argsort(codes, kind="stable")
-    ends = np.cumsum(np.bincount(codes, minlength=n_tasks))
     rows: list[Positions] = []
-    for end, size in zip(ends, np.diff(ends, prepend=0), strict=True):
-        index = order[end - size : end]
+    end = 0
+    for size in np.bincount(codes, minlength=n_tasks).tolist():
+        index = order[end : end + size]
         together = size == 0 or index[-1] - index[0] + 1 == size
         first = int(index[0]) if size else 0
-        rows.append(slice(first, first + int(size)) if together else index)
+        rows.append(slice(first, first + size) if together else index)
+        end += size
     return rows
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentParser, Namespace
-from pathlib import Path
+from argparse import Namespace
 from time import perf_counter
 from typing import Any
 
@@ -12,14 +11,12 @@ from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
 from .._utils.tables import Table
 from ..core.arrays import Array
-from . import folder, modelling, options
+from . import folder, modelling
 from .console import Console
 from .errors import InputError
 from .methods import METHODS
 from .modelling import FITTING, READING, Prepared
 
-HELP = "compare several methods on the same files"
-COMPARED = ("spmtc", "lssmtc", "kmeans", "kmeans-per-task")
 MEANINGS = {
     "accuracy": "share of rows that agree with the known classes, clusters matched per task, mean over tasks.",
     "nmi": "normalised mutual information with the known classes, mean over tasks.",
@@ -29,17 +26,6 @@ MEANINGS = {
     "stability": "share of rows that stay in their cluster when fitted from other starts.",
     "like_first": "agreement with the first method (adjusted Rand index).",
 }
-
-
-def add_arguments(parser: ArgumentParser) -> None:
-    """Add the options of this command."""
-    options.add_reading(parser)
-    options.add_preprocessing(parser)
-    known = f"methods out of {', '.join(METHODS)} (default {','.join(COMPARED)})"
-    parser.add_argument("--methods", type=options.names, default=list(COMPARED), metavar="A,B", help=known)
-    options.add_clusters(parser)
-    parser.add_argument("--out", type=Path, metavar="FILE", help="CSV file to which the table is written as well")
-    options.add_output(parser)
 
 
 def run(arguments: Namespace, console: Console) -> dict[str, Any]:

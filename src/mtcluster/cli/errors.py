@@ -7,9 +7,8 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from ..preprocessing import TableError
-
 if TYPE_CHECKING:
+    from ..preprocessing import TableError
     from .readers import Dataset
 
 # What to do about a `TableError`, by its kind; where nothing is said here, its own advice is given.
@@ -48,6 +47,8 @@ def input_errors(data: Dataset | None = None, *, new_rows: bool = False) -> Iter
     except InputError:
         raise
     except (TypeError, ValueError) as error:
+        from ..preprocessing import TableError
+
         if isinstance(error, TableError) and data is not None:
             raise InputError(_sentence(error, data, ADVICE | NEW_ROWS_ADVICE if new_rows else ADVICE)) from error
         raise InputError(" ".join(str(error).split())) from error

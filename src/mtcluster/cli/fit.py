@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -19,32 +19,14 @@ from ..consensus import shared_embeddings
 from ..core.arrays import Array, host
 from ..inspection._outliers import easiness, outlier_scores
 from ..inspection._report import Report, make_report
-from . import folder, modelling, options
+from . import folder, layout, modelling
 from .console import Console
 from .errors import need
-from .methods import METHODS
 from .modelling import FITTING, READING, WRITING, Prepared
 from .readers import Dataset
 
-HELP = "cluster the data sets in files, and write a folder with labels, a model and a report"
 CELL = 120  # characters of a cell shown in the report
 MAX_COLUMNS = 1000  # whose names are listed in settings.json
-
-
-def add_arguments(parser: ArgumentParser) -> None:
-    """Add the options of this command."""
-    options.add_reading(parser.add_argument_group("what to read"))
-    fitting = parser.add_argument_group("what to do")
-    options.add_preprocessing(fitting)
-    known = f"{', '.join(METHODS)} (default spmtc)"
-    fitting.add_argument("--method", choices=METHODS, default="spmtc", metavar="NAME", help=known)
-    options.add_clusters(fitting)
-    fitting.add_argument("--scheduler", metavar="ADDRESS", help="Dask scheduler to fit on, as in tcp://host:port")
-    writing = parser.add_argument_group("what to write")
-    files = f"folder to write, with {', '.join(folder.FILES)}"
-    writing.add_argument("--out", required=True, type=Path, metavar="DIR", help=files)
-    writing.add_argument("--title", help="title of the report")
-    options.add_output(writing)
 
 
 def run(arguments: Namespace, console: Console) -> dict[str, Any]:
@@ -70,7 +52,7 @@ def run(arguments: Namespace, console: Console) -> dict[str, Any]:
         report = _report(arguments, rows, described, settings, lines)
         _write(out, rows, model, described, report)
         text = json.dumps(settings, indent=2, ensure_ascii=False, allow_nan=False)
-        (out / folder.SETTINGS).write_text(text + "\n", encoding="utf-8")
+        (out / layout.SETTINGS).write_text(text + "\n", encoding="utf-8")
         console.finish(WRITING)
     tasks = [str(task) for task in described.tasks_.tolist()]
     sizes = described.cluster_sizes_.round().astype(int).tolist()
@@ -97,7 +79,7 @@ def lines(result: dict[str, Any]) -> list[str]:
     if result["stability"] is not None:
         stay = f"{100 * result['stability']:.0f} % of the rows stay in their cluster"
         said.append(f"Fitted again from other starts, {stay}.")
-    return [*said, f"Written to {result['out']}: {', '.join(folder.FILES)}. Open report.html in a browser."]
+    return [*said, f"Written to {result['out']}: {', '.join(layout.FILES)}. Open report.html in a browser."]
 
 
 def _lines_on_data(rows: Prepared) -> list[str]:
@@ -168,9 +150,9 @@ def _write(out: Path, rows: Prepared, model: Any, described: Any, report: Report
     scores = {"easiness": easiness(losses, codes), "outlier_score": outlier_scores(losses, codes)}
     labels, memberships = described.labels_, host(described.memberships_)
     columns = folder.label_columns(rows.data.ids, rows.tasks, labels, memberships, scores)
-    folder.write_csv(out / folder.LABELS, columns)
+    folder.write_csv(out / layout.LABELS, columns)
     centers = folder.center_columns(described, rows.features, rows.preprocessor.inverse_transform_centers)
-    folder.write_csv(out / folder.CENTERS, centers)
+    folder.write_csv(out / layout.CENTERS, centers)
     contents = {
         "format": folder.FORMAT,
         "model": model,
@@ -179,8 +161,8 @@ def _write(out: Path, rows: Prepared, model: Any, described: Any, report: Report
         "roles": asdict(rows.roles),
         "findings": json.dumps(report.summary),
     }
-    dump(contents, out / folder.MODEL)
-    (out / folder.REPORT).write_text(report.html, encoding="utf-8")
+    dump(contents, out / layout.MODEL)
+    (out / layout.REPORT).write_text(report.html, encoding="utf-8")
 
 
 def _cells(data: Dataset) -> Callable[[list[int]], list[dict[str, str]]]:

@@ -18,10 +18,9 @@ from .._utils.files import replacing, replacing_folder
 from ..core.arrays import Array
 from ..preprocessing import TablePreprocessor
 from .errors import InputError, need
+from .layout import FILES, MODEL, SETTINGS
 from .readers import ColumnRoles
 
-LABELS, CENTERS, MODEL, SETTINGS, REPORT = "labels.csv", "centers.csv", "model.skops", "settings.json", "report.html"
-FILES = (LABELS, CENTERS, MODEL, SETTINGS, REPORT)
 FORMAT = 2  # of settings.json and model.skops together; 1 was written by mtcluster 0.1
 LINES = 50_000  # rows that are converted to text at a time
 PACKAGES = ("mtcluster", "numpy", "scipy", "scikit-learn", "joblib", "pandas", "pyarrow", "skops", "anndata", "dask")

@@ -13,16 +13,22 @@ import signal
 import sys
 import threading
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from importlib import import_module
 from typing import Any, NoReturn
 
 from .. import __version__
-from . import compare, fit, predict, report
+from . import options
 from .console import Console
 from .errors import InputError
-from .options import positive
 
-FILE_COMMANDS: dict[str, Any] = {"fit": fit, "predict": predict, "report": report, "compare": compare}
+# Commands on files: what each does, and what adds its options. Its module is imported when it is run.
+FILE_COMMANDS = {
+    "fit": ("cluster the data sets in files, and write a folder with labels, a model and a report", options.add_fit),
+    "predict": ("label the rows of other files with a fitted model", options.add_predict),
+    "report": ("write the report of a fitted model again", options.add_report),
+    "compare": ("compare several methods on the same files", options.add_compare),
+}
 
 
 class Parser(argparse.ArgumentParser):
@@ -59,7 +65,8 @@ def _run(arguments: argparse.Namespace) -> int:
         # Batch systems stop programs with SIGTERM; clean up as for Ctrl-C.
         signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        result = FILE_COMMANDS[arguments.command].run(arguments, console)
+        command = import_module(f".{arguments.command}", __package__)
+        result = command.run(arguments, console)
     except KeyboardInterrupt:
         return _say(arguments, "stopped; nothing was written.", 130)
     except MemoryError:
@@ -73,7 +80,7 @@ def _run(arguments: argparse.Namespace) -> int:
     except Exception:
         traceback.print_exc()
         return _say(arguments, "this is a bug in mtcluster: please report it with the lines above.", 1)
-    return _print(arguments, result)
+    return _print(arguments, result, command.lines)
 
 
 def _say(arguments: argparse.Namespace, sentence: str, code: int) -> int:
@@ -88,12 +95,12 @@ def _disk(error: OSError) -> str:
     return f"{where}{error.strerror or error}; nothing was written."
 
 
-def _print(arguments: argparse.Namespace, result: dict[str, Any]) -> int:
+def _print(arguments: argparse.Namespace, result: dict[str, Any], lines: Callable[[dict[str, Any]], list[str]]) -> int:
     try:
         if arguments.json:
             print(json.dumps(result, indent=2, ensure_ascii=False))
         elif not arguments.quiet or arguments.command == "compare":
-            print("\n".join(FILE_COMMANDS[arguments.command].lines(result)))
+            print("\n".join(lines(result)))
         sys.stdout.flush()
     except BrokenPipeError:  # such as `mtcluster fit ... | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -105,11 +112,11 @@ def make_parser(argv: Sequence[str]) -> Parser:
     parser = Parser(prog="mtcluster", description="Cluster related data sets together.")
     parser.add_argument("--version", action="version", version=f"mtcluster {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", parser_class=Parser)
-    for name, command in FILE_COMMANDS.items():
-        command.add_arguments(commands.add_parser(name, help=command.HELP))
-    demo = commands.add_parser("demo", help="cluster scikit-learn's digits, as three tasks, with four methods")
-    demo.add_argument("--seeds", type=positive, default=5, metavar="N", help="seeds to average over (default 5)")
-    demo.add_argument("--slant", type=float, default=0.15, help="how much the third task differs (default 0.15)")
+    for name, (purpose, add_options) in FILE_COMMANDS.items():
+        add_options(commands.add_parser(name, help=purpose))
+    options.add_demo(
+        commands.add_parser("demo", help="cluster scikit-learn's digits, as three tasks, with four methods")
+    )
     benchmark = commands.add_parser("benchmark", help="repeat published experiments, and compare with other methods")
     if "benchmark" in argv[:1]:
         from ..benchmark.command import BENCHMARKS, add_arguments

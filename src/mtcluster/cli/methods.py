@@ -1,4 +1,4 @@
-"""The methods that the commands offer, by name."""
+"""The methods that the commands offer, by name; each is imported when it is made."""
 
 from __future__ import annotations
 
@@ -6,9 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from sklearn.cluster import KMeans, SpectralClustering
-
-from .. import ASI, LSSMTC, SPMTC, PerTask, Pooled
+import mtcluster as mt
 
 
 @dataclass(frozen=True)
@@ -21,21 +19,26 @@ class Method:
     max_rows: float = float("inf")
 
 
-def _kmeans(c: int, seed: int) -> KMeans:
+def _kmeans(c: int, seed: int) -> Any:
+    from sklearn.cluster import KMeans
+
     return KMeans(c, n_init=10, random_state=seed)
 
 
-def _spectral(c: int, seed: int) -> SpectralClustering:
+def _spectral(c: int, seed: int) -> Any:
+    from sklearn.cluster import SpectralClustering
+
     return SpectralClustering(c, affinity="nearest_neighbors", assign_labels="cluster_qr", random_state=seed)
 
 
 METHODS = {
-    "spmtc": Method("SPMTC", lambda c, seed: SPMTC(c, random_state=seed), on_dask=True),
-    "lssmtc": Method("LSSMTC", lambda c, seed: LSSMTC(c, random_state=seed), on_dask=True),
-    "asi": Method("ASI", lambda c, seed: ASI(c, random_state=seed), on_dask=True),
-    "asi-per-task": Method("ASI per task", lambda c, seed: PerTask(ASI(c, random_state=seed))),
-    "kmeans": Method("k-means pooled", lambda c, seed: Pooled(_kmeans(c, seed))),
-    "kmeans-per-task": Method("k-means per task", lambda c, seed: PerTask(_kmeans(c, seed))),
-    "spectral": Method("spectral pooled", lambda c, seed: Pooled(_spectral(c, seed)), max_rows=20_000),
-    "spectral-per-task": Method("spectral per task", lambda c, seed: PerTask(_spectral(c, seed)), max_rows=20_000),
+    "spmtc": Method("SPMTC", lambda c, seed: mt.SPMTC(c, random_state=seed), on_dask=True),
+    "lssmtc": Method("LSSMTC", lambda c, seed: mt.LSSMTC(c, random_state=seed), on_dask=True),
+    "asi": Method("ASI", lambda c, seed: mt.ASI(c, random_state=seed), on_dask=True),
+    "asi-per-task": Method("ASI per task", lambda c, seed: mt.PerTask(mt.ASI(c, random_state=seed))),
+    "kmeans": Method("k-means pooled", lambda c, seed: mt.Pooled(_kmeans(c, seed))),
+    "kmeans-per-task": Method("k-means per task", lambda c, seed: mt.PerTask(_kmeans(c, seed))),
+    "spectral": Method("spectral pooled", lambda c, seed: mt.Pooled(_spectral(c, seed)), max_rows=20_000),
+    "spectral-per-task": Method("spectral per task", lambda c, seed: mt.PerTask(_spectral(c, seed)), max_rows=20_000),
 }
+COMPARED = ("spmtc", "lssmtc", "kmeans", "kmeans-per-task")  # by `mtcluster compare`, unless others are named

@@ -1,14 +1,71 @@
-"""Options that several commands share."""
+"""The options of the commands, and those that several share.
+
+Nothing is imported here that takes time, as this is all that `--help` and an option that is spelt wrongly need.
+"""
 
 from __future__ import annotations
 
 import argparse
 import csv
+from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
+from .layout import FILES
+from .methods import COMPARED, METHODS
 
-def add_reading(group: Any) -> None:
+
+def add_fit(parser: ArgumentParser) -> None:
+    """Add the options of `mtcluster fit`."""
+    _add_reading(parser.add_argument_group("what to read"))
+    fitting = parser.add_argument_group("what to do")
+    _add_preprocessing(fitting)
+    known = f"{', '.join(METHODS)} (default spmtc)"
+    fitting.add_argument("--method", choices=METHODS, default="spmtc", metavar="NAME", help=known)
+    _add_clusters(fitting)
+    fitting.add_argument("--scheduler", metavar="ADDRESS", help="Dask scheduler to fit on, as in tcp://host:port")
+    writing = parser.add_argument_group("what to write")
+    files = f"folder to write, with {', '.join(FILES)}"
+    writing.add_argument("--out", required=True, type=Path, metavar="DIR", help=files)
+    writing.add_argument("--title", help="title of the report")
+    _add_output(writing)
+
+
+def add_predict(parser: ArgumentParser) -> None:
+    """Add the options of `mtcluster predict`."""
+    parser.add_argument("model", type=Path, metavar="DIR", help="folder written by `mtcluster fit`")
+    parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="files like those of the fit")
+    parser.add_argument("--task", metavar="COLUMN", help="column with the task of each row (default: as in the fit)")
+    parser.add_argument("--id", metavar="COLUMN", help="column with the name of each row (default: as in the fit)")
+    parser.add_argument("--out", required=True, type=Path, metavar="FILE", help="CSV file to write")
+    _add_output(parser)
+
+
+def add_report(parser: ArgumentParser) -> None:
+    """Add the options of `mtcluster report`."""
+    parser.add_argument("model", type=Path, metavar="DIR", help="folder written by `mtcluster fit`")
+    parser.add_argument("--out", type=Path, metavar="FILE", help="HTML file to write (default: report.html in DIR)")
+    _add_output(parser)
+
+
+def add_compare(parser: ArgumentParser) -> None:
+    """Add the options of `mtcluster compare`."""
+    _add_reading(parser)
+    _add_preprocessing(parser)
+    known = f"methods out of {', '.join(METHODS)} (default {','.join(COMPARED)})"
+    parser.add_argument("--methods", type=_names, default=list(COMPARED), metavar="A,B", help=known)
+    _add_clusters(parser)
+    parser.add_argument("--out", type=Path, metavar="FILE", help="CSV file to which the table is written as well")
+    _add_output(parser)
+
+
+def add_demo(parser: ArgumentParser) -> None:
+    """Add the options of `mtcluster demo`."""
+    parser.add_argument("--seeds", type=_positive, default=5, metavar="N", help="seeds to average over (default 5)")
+    parser.add_argument("--slant", type=float, default=0.15, help="how much the third task differs (default 0.15)")
+
+
+def _add_reading(group: Any) -> None:
     """Add the files to read, and the roles of their columns."""
     kinds = "CSV, TSV (also .gz), Parquet, Feather, Excel, .npz task sets, Matrix Market or .h5ad"
     files = f"{kinds}: one file with a column of tasks, or several files, one per task"
@@ -16,13 +73,13 @@ def add_reading(group: Any) -> None:
     group.add_argument("--task", metavar="COLUMN", help="column with the task (data set) of each row")
     group.add_argument("--id", metavar="COLUMN", help="column with the name of each row")
     group.add_argument("--label", metavar="COLUMN", help="column with known classes, used for scoring only")
-    lists: dict[str, Any] = {"action": "extend", "type": names, "metavar": "A,B"}
+    lists: dict[str, Any] = {"action": "extend", "type": _names, "metavar": "A,B"}
     group.add_argument("--features", **lists, help="columns to cluster by (default: all that have no other role)")
     group.add_argument("--drop", **lists, help="columns to leave out")
     group.add_argument("--text", action="append", metavar="COLUMN", help="column of texts (may be repeated)")
 
 
-def add_preprocessing(group: Any) -> None:
+def _add_preprocessing(group: Any) -> None:
     """Add what to do with the columns."""
     group.add_argument("--impute", choices=("median",), help="fill missing values instead of refusing them")
     scales = ("auto", "standard", "within", "none")
@@ -33,7 +90,7 @@ def add_preprocessing(group: Any) -> None:
     group.add_argument("--stop-words", choices=("english", "none"), default="english", help=words)
 
 
-def add_clusters(group: Any) -> None:
+def _add_clusters(group: Any) -> None:
     """Add the number of clusters, the seed and the number of fits."""
     clusters = "number of clusters (default auto: chosen from 2 to 10 by stability)"
     group.add_argument("--clusters", type=_clusters, default="auto", metavar="N|auto", help=clusters)
@@ -42,19 +99,19 @@ def add_clusters(group: Any) -> None:
     group.add_argument("--restarts", type=_whole, default=5, metavar="N", help=restarts)
 
 
-def add_output(group: Any) -> None:
+def _add_output(group: Any) -> None:
     """Add what to print, and whether to replace existing files."""
     group.add_argument("--force", action="store_true", help="replace existing files")
     group.add_argument("--quiet", action="store_true", help="print errors only")
     group.add_argument("--json", action="store_true", help="print the result as JSON")
 
 
-def names(text: str) -> list[str]:
+def _names(text: str) -> list[str]:
     """Split names at commas; a name that contains a comma is written in double quotes."""
     return [name.strip() for name in next(csv.reader([text], skipinitialspace=True), []) if name.strip()]
 
 
-def positive(text: str) -> int:
+def _positive(text: str) -> int:
     """Parse a whole number from 1."""
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is not a positive whole number")
@@ -65,7 +122,7 @@ def _clusters(text: str) -> int | str:
     if text == "auto":
         return text
     try:
-        return positive(text)
+        return _positive(text)
     except argparse.ArgumentTypeError as error:
         raise argparse.ArgumentTypeError(f"{error}, nor is it 'auto'") from error
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,23 +11,11 @@ import numpy as np
 from .._utils.text import count, listed
 from ..core.arrays import Array, host
 from ..inspection._outliers import usual_loss
-from . import folder, options
+from . import folder
 from .console import Console
 from .errors import InputError, input_errors
 from .modelling import READING, WRITING, noted
 from .readers import ColumnRoles, Dataset, read_files, reader_of
-
-HELP = "label the rows of other files with a fitted model"
-
-
-def add_arguments(parser: ArgumentParser) -> None:
-    """Add the options of this command."""
-    parser.add_argument("model", type=Path, metavar="DIR", help="folder written by `mtcluster fit`")
-    parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="files like those of the fit")
-    parser.add_argument("--task", metavar="COLUMN", help="column with the task of each row (default: as in the fit)")
-    parser.add_argument("--id", metavar="COLUMN", help="column with the name of each row (default: as in the fit)")
-    parser.add_argument("--out", required=True, type=Path, metavar="FILE", help="CSV file to write")
-    options.add_output(parser)
 
 
 def run(arguments: Namespace, console: Console) -> dict[str, Any]:

@@ -279,8 +279,10 @@ def _numbers(X: Any) -> int:
 
 def _check_finite(data: LocalData, names: list[str]) -> None:
     """Refuse NaN and infinity, saying where the first stands: in the user's own numbering."""
+    if data.source is not None and not len(_not_finite(data.source, data.xp)):  # one pass, however many tasks
+        return
     for label, X, rows, name in zip(data.labels, data.Xs, data.positions, names, strict=True):
-        bad = np.concatenate([part.start + not_finite(rows_at(X, part), data.xp) for part in pieces(X)])
+        bad = _not_finite(X, data.xp)
         if not len(bad):
             continue
         own_numbering = np.arange(X.shape[0]) if name != "X" else np.arange(data.n)[rows]
@@ -290,6 +292,11 @@ def _check_finite(data: LocalData, names: list[str]) -> None:
             f"Input {name} contains {what} in {len(bad)} row(s) of task {_name(label)}, "
             f"the first of them row {own_numbering[bad[0]]}: fill these values in or drop the rows."
         )
+
+
+def _not_finite(X: Any, xp: Any) -> Array:
+    """Numbers of the rows that hold NaN or infinity, read in pieces."""
+    return np.concatenate([part.start + not_finite(rows_at(X, part), xp) for part in pieces(X)])
 
 
 def named_error(error: Exception, X: Any, name: str) -> Exception:

@@ -16,6 +16,7 @@ from typing import Any
 
 from sklearn.base import BaseEstimator
 
+from .._sklearn_compat import quick_discovery
 from .._utils.files import replacing
 from ..engines import bring_here
 
@@ -125,7 +126,8 @@ def load(path: str | os.PathLike[str]) -> Any:
 
 def _skops() -> Any:
     try:
-        import skops.io
+        with quick_discovery():  # skops lists scikit-learn's estimators when it is imported
+            import skops.io
     except ImportError as error:
         raise ImportError("Model files need skops: pip install 'mtcluster[files]'.") from error
     return skops.io

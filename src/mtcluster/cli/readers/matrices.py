@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ...datasets import load_task_set
 from ..errors import InputError, need
 from .base import ROLES, ColumnRoles, Dataset, Reader, columns_of, row_numbers
 
@@ -21,6 +20,8 @@ class TaskSetReader(Reader):
 
     def read(self, path: Path, roles: ColumnRoles) -> Dataset:
         """Read the rows of all tasks."""
+        from ...datasets import load_task_set
+
         _refuse_columns(path, roles, "a task set names the tasks and classes of its rows itself")
         tasks = load_task_set(path)
         n, d = tasks.X.shape
