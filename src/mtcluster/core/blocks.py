@@ -7,7 +7,7 @@ the place is: a `RowSource` runs them, in this process (`Blocks`) or elsewhere (
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol
@@ -32,6 +32,7 @@ from .arrays import (
 )
 
 WORTH_THREADS = 2**22  # numbers in X times columns from which on threads gain more than they cost
+WINDOW_ROWS = 2**8  # of each of several tasks that stand mixed in a matrix, fetched at a time
 PerRow = Any  # a value for each row, kept where the rows live: only jobs look into it
 Job = Callable[..., tuple[Any, ...]]  # (place, *values per row) → (*values per row, sum or None)
 
@@ -94,6 +95,14 @@ class RowSource(Protocol):
         """Values for the rows of each task, where the rows live; those not at `positions` have `otherwise`'s."""
 
 
+@dataclass(frozen=True)
+class Unit:
+    """Parts of the rows of some tasks that are fetched and worked on together."""
+
+    parts: list[tuple[int, slice]]  # task, and which of its rows
+    window: slice | None = None  # of the matrix that they stand in; None: one part, that is fetched alone
+
+
 class Place:
     """The rows of one place, one block per task, and the threads that work on them."""
 
@@ -118,15 +127,48 @@ class Place:
             return [make_block(X, u, o, self.xp) for X, u, o in zip(self.Xs, us, origins, strict=True)]
         return [Block(*given, self.xp) for given in zip(self.Xs, us, self.sqs, origins, strict=True)]
 
-    def over_pieces(
-        self, n_columns: int, job: Callable[[tuple[int, slice]], Any]
-    ) -> Iterable[tuple[tuple[int, slice], Any]]:
-        """(task, piece) and the job's answer, for all pieces that are not empty, in order.
+    def over_pieces(self, n_columns: int, job: Callable[[int, slice, Matrix], Any]) -> Iterator[tuple[int, Any]]:
+        """(task, answer of the job) for all pieces that are not empty, in an order that is always the same.
 
-        `n_columns` values are computed for each row.
+        The job gets the task, the part of its rows and these rows; `n_columns` values are computed for each row.
         """
-        jobs = [(k, p) for k, X in enumerate(self.Xs) if X.shape[0] for p in pieces(X, n_columns, self.piece)]
-        return zip(jobs, self.each(n_columns)(job, jobs), strict=True)
+
+        def answers(unit: Unit) -> list[Any]:
+            return [job(k, part, X) for k, part, X in self._fetched(unit)]
+
+        units = self._units(n_columns)
+        for unit, found in zip(units, self.each(n_columns)(answers, units), strict=True):
+            yield from zip((k for k, _ in unit.parts), found, strict=True)
+
+    def _units(self, n_columns: int) -> list[Unit]:
+        """What is fetched together: a piece of a task, or the rows of several tasks in a window of their matrix."""
+        mixed = [k for k, X in enumerate(self.Xs) if isinstance(X, Picked) and isinstance(X.matrix, np.ndarray)]
+        size = len(mixed) * WINDOW_ROWS * self.Xs[0].shape[1]
+        if size > LARGEST_PIECE or any(self.Xs[k].matrix is not self.Xs[mixed[0]].matrix for k in mixed):
+            mixed = []
+        units = [
+            Unit([(k, part)])
+            for k, X in enumerate(self.Xs)
+            if X.shape[0] and k not in mixed
+            for part in pieces(X, n_columns, self.piece)
+        ]
+        if mixed:
+            windows = pieces(self.Xs[mixed[0]].matrix, n_columns, max(self.piece, size))
+            edges = [window.start for window in windows] + [windows[-1].stop]
+            cuts = {k: np.searchsorted(self.Xs[k].index, edges).tolist() for k in mixed}
+            for i, window in enumerate(windows):
+                parts = [(k, slice(cuts[k][i], cuts[k][i + 1])) for k in mixed if cuts[k][i] < cuts[k][i + 1]]
+                units.append(Unit(parts, window))
+        return units
+
+    def _fetched(self, unit: Unit) -> Iterator[tuple[int, slice, Matrix]]:
+        if unit.window is None:
+            [(k, part)] = unit.parts
+            yield k, part, rows_at(self.Xs[k], part)
+            return
+        window = np.array(self.Xs[unit.parts[0][0]].matrix[unit.window], order="C")  # it is in the cache now
+        for k, part in unit.parts:
+            yield k, part, np.take(window, self.Xs[k].index[part] - unit.window.start, axis=0)
 
     def each(self, n_columns: int) -> Each:
         """What works on pieces, where so many values are computed for each row: `map`, or threads."""

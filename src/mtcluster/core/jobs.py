@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import fused
-from .arrays import MOST_ROWS, Array, Matrix, batch_of, host, is_sparse, rows_at
+from .arrays import MOST_ROWS, Array, Matrix, batch_of, host, is_sparse
 from .blocks import Block, Place, Totals, Weight
 from .memberships import Membership
 from .weightings import Weighting
@@ -67,13 +67,11 @@ def totals(
     """The sums at given memberships and weights."""
     blocks, runs = place.blocks, Ps[0].shape[0]
 
-    def job(at: tuple[int, slice]) -> tuple[Array, ...]:
-        k, part = at
-        X, P, w = rows_at(blocks[k].X, part), Ps[k][..., part], weights[k].w[:, part]
-        return row_sums(X, P, w, membership, n_clusters, blocks[k].xp)
+    def job(k: int, part: slice, X: Matrix) -> tuple[Array, ...]:
+        return row_sums(X, Ps[k][..., part], weights[k].w[:, part], membership, n_clusters, blocks[k].xp)
 
     sums = _Sums(place, runs, n_clusters, membership)
-    for (k, _), found in place.over_pieces(runs * n_clusters, job):
+    for k, found in place.over_pieces(runs * n_clusters, job):
         sums.add(k, *found)
     return (sums.totals(),)
 
@@ -83,13 +81,11 @@ def losses(place: Place, Ps: list[Array], *, terms: Terms, membership: Membershi
     blocks = place.blocks
     local = terms.where(blocks[0])
 
-    def job(at: tuple[int, slice]) -> Array:
-        k, part = at
-        form = local[k].quadratic(rows_at(blocks[k].X, part), blocks[k].sq[part])
-        return membership.losses(Ps[k][..., part], form)
+    def job(k: int, part: slice, X: Matrix) -> Array:
+        return membership.losses(Ps[k][..., part], local[k].quadratic(X, blocks[k].sq[part]))
 
     Ls: list[list[Array]] = [[] for _ in blocks]
-    for (k, _), L in place.over_pieces(terms.n_columns, job):
+    for k, L in place.over_pieces(terms.n_columns, job):
         Ls[k].append(L)
     return [_joined(parts, P.shape[0], b) for parts, P, b in zip(Ls, Ps, blocks, strict=True)], None
 
@@ -105,12 +101,9 @@ def advance(
     blocks, (runs, _, c, _) = place.blocks, terms.C.shape
     local = terms.where(blocks[0])
 
-    def job(at: tuple[int, slice]) -> tuple[Array, ...]:
-        k, part = at
+    def job(k: int, part: slice, X: Matrix) -> tuple[Array, ...]:
         b, weight, xp = blocks[k], weights[k], blocks[k].xp
-        if part.stop - part.start == len(b) and fused.available(b, membership, local[k]):
-            return fused.step(b, local[k], Ps[k], weight)
-        X, w = rows_at(b.X, part), weight.w[:, part]
+        w = weight.w[:, part]
         selected = None if weight.selected is None else weight.selected[:, part]
         P, L = membership.step(Ps[k][..., part], local[k].quadratic(X, b.sq[part]), selected)
         sums = () if last else row_sums(X, P, w, membership, c, xp)
@@ -119,7 +112,10 @@ def advance(
     new: list[list[Array]] = [[] for _ in blocks]
     Ls: list[list[Array]] = [[] for _ in blocks]
     sums = _Sums(place, runs, c, membership)
-    for (k, _), (P, L, *found) in place.over_pieces(terms.n_columns, job):
+    answers = place.over_pieces(terms.n_columns, job)
+    if all(fused.available(b, membership, own) for b, own in zip(blocks, local, strict=True)):
+        answers = ((k, fused.step(b, local[k], Ps[k], weights[k])) for k, b in enumerate(blocks))
+    for k, (P, L, *found) in answers:
         new[k].append(P)
         Ls[k].append(L)
         sums.add(k, *found)
