@@ -168,9 +168,9 @@ class Consensus:
         """
         tightest = []
         for kind in ("none", "mean"):
-            found, rng = embedder.embedding(kind), np.random.default_rng(seed)
-            blocks = blocks_of(found.Ys, found.us, [Y.mean(axis=0) for Y in found.Ys])
-            tightest.append(min(kmeans(blocks, n_clusters, rng, n_runs=self.n_init_offset).final))
+            found = embedder.embedding(kind)
+            blocks = blocks_of(found.Ys, found.us)
+            tightest.append(min(kmeans(blocks, n_clusters, np.random.default_rng(seed), n_runs=2).final))
         return float(1 - tightest[1] / tightest[0]) if tightest[0] > 0 else 0.0
 
     def form(
@@ -188,19 +188,16 @@ class Consensus:
 
         `model` says where the tasks lie and λ1 of those that share.
         """
-        m, c = len(rows.origins), model.n_clusters
-        seeds = iter(random_state.randint(np.iinfo(np.int32).max, size=2 + len(self.smoothings) + m).tolist())
-        first = (next(seeds), next(seeds))
-        embedder = embedder or self.embedder(rows, first)
+        c = model.n_clusters
+        seeds = random_state.randint(np.iinfo(np.int32).max, size=3).tolist()
+        embedder = embedder or self.embedder(rows, (seeds[0], seeds[1]))
         embedding = embedder.embedding(offset)
         if downweight and self.downweight:
             embedding = embedding.downweighted(self.distant_neighbor, self.distant)
-        smoothings = [(k, steps, next(seeds)) for k, steps in self.smoothings]
-        parallel = Parallel(n_jobs=n_jobs, require="sharedmem")
-        ballot = _Ballot(self, embedding, c, smoothings, parallel)
+        rng = np.random.default_rng(seeds[2])
+        ballot = _Ballot(self, embedding, c, rng, Parallel(n_jobs=n_jobs, require="sharedmem"))
         shares = ballot.vote(embedding)
-        jobs = zip(embedding.Ys, embedding.us, seeds, strict=True)
-        owns: list[Array] = parallel(delayed(own_labels)(Y, u, c, self.n_init_own, seed) for Y, u, seed in jobs)
+        owns = own_labels(embedding, c, rng) if len(embedding.Ys) > 1 else [share.argmax(axis=1) for share in shares]
         labels, agreement, kinship, alone = ballot.compare(shares, owns)
         if alone.any():
             labels = ballot.again(shares, owns, alone)
@@ -231,16 +228,15 @@ class _Ballot:
     how: Consensus
     embedding: Embedding
     n_clusters: int
-    smoothings: list[tuple[int, int, int]]
+    rng: np.random.Generator
     parallel: Parallel
     n_members: int = 0
 
     def vote(self, embedding: Embedding) -> list[Array]:
         """The shares of the members, on the tasks of an embedding."""
         how = self.how
-        members = fit_members(
-            embedding, self.n_clusters, self.smoothings, how.within_weights, how.n_init_member, self.parallel
-        )
+        smoothings = list(how.smoothings)
+        members = fit_members(embedding, self.n_clusters, smoothings, how.within_weights, self.rng, self.parallel)
         self.n_members = self.n_members or len(members)
         return vote(members, self.n_clusters)
 

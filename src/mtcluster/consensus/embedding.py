@@ -1,14 +1,14 @@
 """What the members of a consensus see: a sample of the rows, in the common frame of the tasks, in few dimensions.
 
-The sample is drawn once, embedded once per frame, and its neighbours are searched once; whoever needs them takes them
-from the `Embedder`.
+The sample is drawn once, embedded once, and its neighbours are searched once; whoever needs them takes them from the
+`Embedder`. Moving a task moves its embedded rows, and changes none of its distances.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import sha256
 from threading import Lock
@@ -16,17 +16,15 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from scipy.sparse.linalg import LinearOperator, svds
 from sklearn.neighbors import NearestNeighbors
 
-from ..core.arrays import Array, Matrix, Picked, Summary, is_sparse, pieces, rows_at
+from ..core.arrays import Array, Summary, pieces, rows_at
 from ..core.blocks import Block, RowSource
 from ..core.jobs import energies
 from ..core.offsets import OFFSETS, Offsets
 from ..core.sampling import Sampling, take_sample
+from .directions import leading_directions, times
 
-LARGE = 2**21  # numbers in dense rows from which on the leading directions are found by subspace iteration
-OVERSAMPLED, ROUNDS = 20, 6  # vectors beyond those wanted, and rounds, of that iteration
 UNIT = 1e-3  # rows whose lengths differ by no more than this share of their spread are directions
 
 
@@ -37,32 +35,20 @@ class Embedding:
     Ys: list[Array]  # (n_k, l)
     us: list[Array]  # (n_k,) sample weights
     kept: list[Array] | None = None  # (n_k,) squared length that the embedding keeps of directions; None: no directions
-    n_neighbors: int = 10  # that are searched for each row
+    neighbors: list[tuple[Array, Array]] = field(default_factory=list)  # distances and indices (n_k, …), nearest first
 
-    @cached_property
-    def neighbors(self) -> list[tuple[Array, Array]]:
-        """For each task, distances to the nearest other rows of the task and their indices, nearest first."""
-        return [
-            NearestNeighbors(n_neighbors=min(self.n_neighbors, len(Y) - 1)).fit(Y).kneighbors()
-            if len(Y) > 1
-            else (np.zeros((len(Y), 0)), np.zeros((len(Y), 0), dtype=int))
-            for Y in self.Ys
-        ]
+    def smoothed(self, smoothings: Sequence[tuple[int, int]]) -> list[list[Array]]:
+        """For each (number of neighbours, steps) rows moved towards their neighbours: Y ← ½ Y + ½ D⁻¹ G Y.
 
-    def smoothed(self, n_neighbors: int, steps: int) -> list[Array]:
-        """Rows moved towards their nearest neighbours in the task: Y ← ½ Y + ½ D⁻¹ G Y, `steps` times."""
-        found = []
-        for Y, (_, indices) in zip(self.Ys, self.neighbors, strict=True):
-            if len(Y) > 2:
-                near = indices[:, :n_neighbors]
-                starts = np.arange(len(Y) + 1) * near.shape[1]
-                G = sparse.csr_matrix((np.ones(near.size), near.ravel(), starts), shape=(len(Y), len(Y)))
-                G = G.maximum(G.T)
-                G = sparse.diags(1 / np.asarray(G.sum(axis=1)).ravel()) @ G
-                for _ in range(steps):
-                    Y = 0.5 * Y + 0.5 * (G @ Y)
-            found.append(Y)
-        return found
+        The neighbours of a row are its nearest ones in the task, and those that it is one of.
+        """
+        made: dict[tuple[int, int], list[Array]] = {}
+        for k in {k for k, _ in smoothings}:
+            Ys = made[k, 0] = self.Ys
+            graphs = [_graph(indices[:, :k]) for _, indices in self.neighbors]
+            for step in range(1, max(steps for own, steps in smoothings if own == k) + 1):
+                Ys = made[k, step] = [Y if G is None else 0.5 * Y + 0.5 * (G @ Y) for Y, G in zip(Ys, graphs, strict=True)]
+        return [made[smoothing] for smoothing in smoothings]
 
     def downweighted(self, neighbor: int, distant: float) -> Embedding:
         """Rows that lie far from all others count less: they would take centres for themselves.
@@ -75,17 +61,24 @@ class Embedding:
             factors = [_prominence(kept) for kept in self.kept]
         else:
             factors = [_company(distances, neighbor, distant) for distances, _ in self.neighbors]
-        found = replace(self, us=[u * factor for u, factor in zip(self.us, factors, strict=True)])
-        if "neighbors" in self.__dict__:
-            found.__dict__["neighbors"] = self.neighbors  # weights change no distance
-        return found
+        return replace(self, us=[u * factor for u, factor in zip(self.us, factors, strict=True)])
 
     def of_tasks(self, ks: list[int]) -> Embedding:
         """That of some tasks."""
         kept = None if self.kept is None else [self.kept[k] for k in ks]
-        some = replace(self, Ys=[self.Ys[k] for k in ks], us=[self.us[k] for k in ks], kept=kept)
-        some.__dict__["neighbors"] = [self.neighbors[k] for k in ks]
-        return some
+        Ys, us, neighbors = ([values[k] for k in ks] for values in (self.Ys, self.us, self.neighbors))
+        return Embedding(Ys, us, kept, neighbors)
+
+
+def _graph(near: Array) -> Any:
+    """D⁻¹ G of a task, from the neighbours (n, k) of each row; None: there are too few rows to have any."""
+    n, k = near.shape
+    if n <= 2:
+        return None
+    G = sparse.csr_matrix((np.ones(near.size), near.ravel(), np.arange(n + 1) * k), shape=(n, n))
+    G = G.maximum(G.T)
+    G.data /= np.repeat(np.diff(G.indptr), np.diff(G.indptr))
+    return G
 
 
 def _company(distances: Array, neighbor: int, distant: float) -> Array:
@@ -104,7 +97,7 @@ def _prominence(kept: Array) -> Array:
 
 
 class Embedder:
-    """A sample of the rows, and its embedding in each frame that is asked for."""
+    """A sample of the rows in few dimensions, and how it looks in each frame that is asked for."""
 
     def __init__(
         self, rows: RowSource, sampling: Sampling, dimensions: int, n_neighbors: int, *, seeds: tuple[int, int]
@@ -114,13 +107,61 @@ class Embedder:
         self.unit_rows = directional(rows.summary)
         self._embeddings: dict[str, Embedding] = {}
 
+    @cached_property
+    def V(self) -> Array | None:  # noqa: N802
+        """(d, l) the directions that rows are embedded in; None: all."""
+        if min(sum(map(len, self.sample)), self.sample[0].X.shape[1]) <= self.dimensions:
+            return None
+        means = None if self.unit_rows else self.rows.summary.means
+        return leading_directions(self.sample, means, self.dimensions, np.random.default_rng(self.seed))
+
+    @cached_property
+    def coordinates(self) -> list[Array]:
+        """The rows of each task in these directions."""
+        if self.V is not None:
+            return [times(b.X, self.V) for b in self.sample]
+        whole = [rows_at(b.X, slice(0, len(b))) for b in self.sample]
+        return [(X.toarray() if sparse.issparse(X) else X).astype(np.float64) for X in whole]
+
+    @cached_property
+    def neighbors(self) -> list[tuple[Array, Array]]:
+        """For each task, distances to the nearest other rows of the task and their indices, nearest first."""
+        return [_nearest(Y, self.n_neighbors) for Y in self._plain.Ys]
+
+    @cached_property
+    def _plain(self) -> Embedding:
+        """The rows where they lie; directions have unit length again."""
+        us = [b.u.astype(np.float64) for b in self.sample]
+        if not self.unit_rows:
+            return Embedding(self.coordinates, us)
+        lengths = [np.einsum("ij,ij->i", Y, Y) for Y in self.coordinates]
+        if self.V is None:
+            return Embedding(self.coordinates, us, [np.ones(len(u)) for u in us])
+        pairs = zip(self.coordinates, lengths, strict=True)
+        return Embedding([Y / np.sqrt(np.where(e > 0, e, 1))[:, None] for Y, e in pairs], us, lengths)
+
     def embedding(self, kind: str) -> Embedding:
-        """The rows in the frame that a kind of offset gives."""
+        """The rows in the frame that a kind of offset gives, seen from the middle of all."""
         if kind not in self._embeddings:
-            offsets = task_offsets(self.rows, kind)
-            found = embed(self.sample, offsets, self.dimensions, unit_rows=self.unit_rows, seed=self.seed)
-            self._embeddings[kind] = replace(found, n_neighbors=self.n_neighbors)
+            plain, offsets = self._plain, task_offsets(self.rows, kind)
+            Ys = plain.Ys
+            if offsets is not None:
+                Ys = [offsets.from_task(Y, k, self.V) for k, Y in enumerate(Ys)]
+            if not self.unit_rows:
+                middle = np.sum([u @ Y for u, Y in zip(plain.us, Ys, strict=True)], axis=0)
+                Ys = [Y - middle / np.sum([u.sum() for u in plain.us]) for Y in Ys]
+            scales = np.ones(len(Ys)) if offsets is None else offsets.s
+            near = [(r / s, at) for (r, at), s in zip(self.neighbors, scales, strict=True)]
+            self._embeddings[kind] = replace(plain, Ys=Ys, neighbors=near)
         return self._embeddings[kind]
+
+
+def _nearest(Y: Array, n_neighbors: int) -> tuple[Array, Array]:
+    """Distances to the nearest other rows and their indices, nearest first."""
+    if len(Y) < 2:
+        return np.zeros((len(Y), 0)), np.zeros((len(Y), 0), dtype=int)
+    search = NearestNeighbors(n_neighbors=min(n_neighbors, len(Y) - 1), algorithm="brute")
+    return search.fit(Y).kneighbors()
 
 
 _SHARED: list[dict[tuple[Any, ...], Embedder]] = []  # one per `shared_embeddings` that is open
@@ -172,104 +213,3 @@ def directional(summary: Summary) -> bool:
     with np.errstate(over="ignore", invalid="ignore"):  # values whose squares overflow are refused later
         spread = max(summary.energy / summary.filled - mean @ mean, 0.0)
     return bool(np.sqrt(summary.longest) - np.sqrt(summary.shortest) <= UNIT * np.sqrt(spread))
-
-
-def embed(sample: list[Block], offsets: Offsets | None, dimensions: int, *, unit_rows: bool, seed: int) -> Embedding:
-    """The rows in the common frame of the tasks, on their leading directions where there are many features."""
-    d, n = sample[0].X.shape[1], sum(map(len, sample))
-    us = [b.u.astype(np.float64) for b in sample]
-    frames = [_Frame(b.X, offsets, k, np.zeros(d)) for k, b in enumerate(sample)]
-    if not unit_rows:  # seen from the middle of all rows
-        sums = [frame.transposed(u) for frame, u in zip(frames, us, strict=True)]
-        middle = np.sum(sums, axis=0) / np.sum([u.sum() for u in us])
-        frames = [replace(frame, middle=middle) for frame in frames]
-    if min(n, d) <= dimensions:
-        return Embedding([frame.dense() for frame in frames], us, [np.ones(len(u)) for u in us] if unit_rows else None)
-    V = _leading(frames, dimensions, np.random.default_rng(seed))
-    Ys = [frame.times(V) for frame in frames]
-    if not unit_rows:
-        return Embedding(Ys, us, None)
-    kept = [np.einsum("ij,ij->i", Y, Y) for Y in Ys]
-    return Embedding([Y / np.sqrt(np.where(e > 0, e, 1))[:, None] for Y, e in zip(Ys, kept, strict=True)], us, kept)
-
-
-@dataclass(frozen=True)
-class _Frame:
-    """The rows of a task in the common frame, (x − b_k) / s_k − middle, without writing them down."""
-
-    X: Matrix
-    offsets: Offsets | None
-    task: int
-    middle: Array
-
-    @property
-    def scale(self) -> float:
-        return 1.0 if self.offsets is None else float(self.offsets.s[self.task])
-
-    @property
-    def origin(self) -> Array:
-        """What is subtracted from a row before it is scaled."""
-        return self.middle if self.offsets is None else self.offsets.in_task(self.middle, self.task)
-
-    def dense(self) -> Array:
-        """The rows, written down."""
-        X = rows_at(self.X, slice(0, self.X.shape[0]))
-        X = (X.toarray() if sparse.issparse(X) else X).astype(np.float64)
-        return (X if self.offsets is None else self.offsets.from_task(X, self.task)) - self.middle
-
-    def times(self, V: Array) -> Array:
-        """Product with d × l."""
-        found = [np.asarray(rows_at(self.X, part) @ V, dtype=np.float64) for part in _pieces(self.X)]
-        return (np.concatenate(found) - self.origin @ V) / self.scale
-
-    def transposed(self, u: Array) -> Array:
-        """Product of the transposed rows with one number per row."""
-        found = sum(np.asarray(rows_at(self.X, part).T @ u[part], dtype=np.float64) for part in _pieces(self.X))
-        return (found - self.origin * u.sum()) / self.scale
-
-    def scatter(self, V: Array) -> Array:
-        """Product of the transposed rows with the rows with d × l: each is read once."""
-        shift, total, found = self.origin @ V, np.zeros(V.shape[1]), np.zeros_like(V)
-        for part in pieces(self.X, V.shape[1]):
-            X = rows_at(self.X, part)
-            Y = np.asarray(X @ V, dtype=np.float64) - shift
-            found += X.T @ Y
-            total += Y.sum(axis=0)
-        return (found - np.outer(self.origin, total)) / self.scale**2
-
-
-def _pieces(X: Matrix) -> list[slice]:
-    """Rows that have to be fetched go piece by piece."""
-    return pieces(X) if isinstance(X, Picked) else [slice(0, X.shape[0])]
-
-
-def _leading(frames: list[_Frame], dimensions: int, rng: np.random.Generator) -> Array:
-    """The leading right singular vectors (d, l) of all rows in the common frame."""
-    d = frames[0].X.shape[1]
-    sizes = [frame.X.shape[0] for frame in frames]
-    cuts = np.cumsum(sizes)[:-1]
-
-    def down(v: Array) -> Array:
-        return np.concatenate([frame.times(v.ravel()) for frame in frames])
-
-    def up(u: Array) -> Array:
-        parts = np.split(u.ravel(), cuts)
-        return np.sum([frame.transposed(part) for frame, part in zip(frames, parts, strict=True)], axis=0)
-
-    operator = LinearOperator((sum(sizes), d), matvec=down, rmatvec=up, dtype=np.float64)
-    start = rng.standard_normal(min(operator.shape))
-    if not np.any(operator.T @ (operator @ rng.standard_normal(d))):
-        return np.eye(d, dimensions)  # all rows are zero
-    if not is_sparse(frames[0].X) and sum(sizes) * d > LARGE:
-        return _leading_block(frames, dimensions, rng)
-    _, _, Vt = svds(operator, k=dimensions, v0=start, tol=1e-3)
-    return Vt[::-1].T
-
-
-def _leading_block(frames: list[_Frame], dimensions: int, rng: np.random.Generator) -> Array:
-    """The same by subspace iteration, which reads rows a few times; Lanczos reads them for each vector."""
-    V = rng.standard_normal((frames[0].X.shape[1], min(dimensions + OVERSAMPLED, frames[0].X.shape[1])))
-    for _ in range(ROUNDS):
-        V = np.linalg.qr(sum(frame.scatter(V) for frame in frames))[0]
-    _, turn = np.linalg.eigh(V.T @ sum(frame.scatter(V) for frame in frames))
-    return (V @ turn)[:, ::-1][:, :dimensions]

@@ -5,21 +5,31 @@ from __future__ import annotations
 import numpy as np
 
 from ..core.arrays import Array
-from ..core.matching import renumber
+from ..core.matching import match
 
 
 def vote(members: list[list[Array]], n_clusters: int, max_rounds: int = 10) -> list[Array]:
     """The share of the members that put each row into each cluster, clusters renumbered to agree with the others.
 
-    The reference is the member that agrees best with all of them, then the vote itself, until nothing changes.
+    The reference is the member that agrees best with all of them, then the vote itself, until nothing changes. All of
+    it is read from the tables of how many rows two clusters have in common.
     """
-    labels = [np.concatenate(member) for member in members]
-    eye = np.eye(n_clusters)
-    agreement = [np.mean([np.mean(renumber(l, eye[ref]) == ref) for l in labels]) for ref in labels]
-    shares = eye[labels[int(np.argmax(agreement))]]
+    labels = np.stack([np.concatenate(member) for member in members])
+    M, n = labels.shape
+    hot = (labels[:, None] == np.arange(n_clusters)[:, None]).astype(np.float32).reshape(M * n_clusters, n)
+    tables = (hot @ hot.T).reshape(M, n_clusters, M, n_clusters).astype(np.float64)
+    common = np.einsum("icjd,icjd->ij", tables, tables)
+    lengths = np.sqrt(np.diag(common))
+    reference = int(np.argmax((common / np.outer(lengths, lengths)).sum(axis=1)))
+    overlap, numbers = tables[:, :, reference], np.zeros((M, n_clusters), dtype=int)
     for _ in range(max_rounds):
-        new = np.mean([eye[renumber(l, shares)] for l in labels], axis=0)
-        if np.array_equal(new, shares):
+        new = np.stack([match(table) for table in overlap])  # member, its cluster → cluster of the vote
+        if np.array_equal(new, numbers):
             break
-        shares = new
-    return np.split(shares, np.cumsum([len(part) for part in members[0]])[:-1])
+        numbers = new
+        own = np.argsort(numbers, axis=1)  # member, cluster of the vote → its cluster
+        overlap = np.take_along_axis(tables, own[None, None], axis=3).sum(axis=2)
+    shares = np.zeros((n_clusters, n), dtype=np.float64)
+    for member, order in zip(hot.reshape(M, n_clusters, n), np.argsort(numbers, axis=1), strict=True):
+        shares += member[order]
+    return np.split((shares / M).T, np.cumsum([len(part) for part in members[0]])[:-1])

@@ -158,9 +158,9 @@ def cluster_sizes(place: Place, Ps: list[Array], *, membership: Membership, n_cl
 
 
 def weighted_sums(place: Place, Ls: list[Array]) -> tuple[Array]:
-    """Σ u L of each task, (m,)."""
+    """Σ u L of each task, (m,) or (m, R)."""
     pairs = zip(place.blocks, Ls, strict=True)
-    return (np.array([float(b.xp.sum(b.u * L, dtype=b.xp.float64)) for b, L in pairs]),)
+    return (np.stack([host(b.xp.sum(b.u * L, axis=-1, dtype=b.xp.float64)) for b, L in pairs]),)
 
 
 def energies(place: Place) -> tuple[Array]:

@@ -8,7 +8,7 @@ from .arrays import Array, is_sparse, pieces, rows_at
 from .blocks import Block, Blocks
 from .model import Model
 from .offsets import Offsets
-from .solver import Result, first_state, race
+from .solver import Result, alternate, first_state, race
 
 SEEDINGS = 3  # k-means++ seedings that are tried for a few iterations each; the best goes on
 TRIAL_ITER = 5
@@ -22,8 +22,8 @@ def kmeans(
     model = Model(n_clusters, 0.0, min(n_clusters, blocks[0].X.shape[1]), offsets=offsets)
     rows = Blocks(blocks)
     state = first_state(rows, model, seeds(blocks, n_clusters, offsets, rng, n_runs * SEEDINGS))
-    entries = np.repeat(np.arange(n_runs), SEEDINGS)
-    return race(rows, model, state, entries, trial_iter=TRIAL_ITER, max_iter=KMEANS_ITER, tol=1e-6)
+    best = race(rows, model, state, np.repeat(np.arange(n_runs), SEEDINGS), max_iter=TRIAL_ITER, tol=0.0)
+    return alternate(rows, model, best.state, max_iter=KMEANS_ITER, tol=1e-6)
 
 
 def seeds(

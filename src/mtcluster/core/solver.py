@@ -187,20 +187,17 @@ def side_by_side(rows: RowSource, model: Model, n_runs: int) -> list[range]:
     return [range(first, min(first + size, n_runs)) for first in range(0, n_runs, size)]
 
 
-def race(
-    rows: RowSource, model: Model, state: State, entries: Array, *, trial_iter: int, max_iter: int, tol: float
-) -> Result:
-    """For each of several entries the best of its runs: all run a few iterations, and the lowest of each goes on.
+def race(rows: RowSource, model: Model, state: State, entries: Array, *, max_iter: int, tol: float) -> Result:
+    """Of the runs of each of several entries the best after some iterations.
 
     `entries` (R,) says which entry a run belongs to; the result has one run for each, in the order of their numbers.
     """
-    if trial_iter:
-        trial = alternate(rows, model, state, max_iter=trial_iter, tol=0.0)
-        values = np.array(trial.final)
-        owns = [np.flatnonzero(entries == entry) for entry in np.unique(entries)]
-        kept = [int(own[first_best(values[own])]) for own in owns]
-        state, model = trial.state.runs(rows, kept), model.runs(kept)
-    return alternate(rows, model, state, max_iter=max_iter, tol=tol)
+    found = alternate(rows, model, state, max_iter=max_iter, tol=tol)
+    values = np.array(found.final)
+    owns = [np.flatnonzero(entries == entry) for entry in np.unique(entries)]
+    kept = [int(own[first_best(values[own])]) for own in owns]
+    traces, converged = [found.traces[run] for run in kept], [found.converged[run] for run in kept]
+    return Result(found.state.runs(rows, kept), traces, converged)
 
 
 def first_state(rows: RowSource, model: Model, starts: list[PerRow], prepared: Any = None) -> State:
