@@ -13,18 +13,16 @@ from numbers import Integral
 from typing import ClassVar
 
 import numpy as np
-from joblib import Parallel, delayed
 from sklearn.metrics import adjusted_rand_score
 
 from ..core.arrays import Array
 from ..core.blocks import PerRow, RowSource
-from ..core.kmeans import kmeans
 from ..core.model import Model
 from ..core.relations import align, relatedness
 from ..core.sampling import Sampling, label_all
 from .decisions import ConsensusEvidence
 from .embedding import Embedder, Embedding, directional, open_embedder
-from .members import blocks_of, fit_members, own_labels
+from .members import Starts, blocks_of, fit_members, tightest
 from .vote import vote
 
 
@@ -47,7 +45,7 @@ class Consensus:
 
     Parameters
     ----------
-    sample : int, default=5000
+    sample : int, default=3000
         Rows that the members see, from all tasks together.
     task_sample : int, default=100
         Least number of these rows per task, if it has as many.
@@ -102,7 +100,7 @@ class Consensus:
 
     name: ClassVar[str] = "consensus"
 
-    sample: int = 5000
+    sample: int = 3000
     task_sample: int = 100
     dimensions: int = 50
     smoothings: tuple[tuple[int, int], ...] = ((5, 1), (5, 2), (5, 4), (10, 2), (10, 4))
@@ -166,12 +164,12 @@ class Consensus:
         Much, where tasks lie apart. Not at all where they lie together and their means differ because they hold
         different shares of the clusters: then removing the means would tear the clusters apart.
         """
-        tightest = []
-        for kind in ("none", "mean"):
-            found = embedder.embedding(kind)
-            blocks = blocks_of(found.Ys, found.us)
-            tightest.append(min(kmeans(blocks, n_clusters, np.random.default_rng(seed), n_runs=2).final))
-        return float(1 - tightest[1] / tightest[0]) if tightest[0] > 0 else 0.0
+        frames = [embedder.embedding(kind) for kind in ("none", "mean")]
+        before, after = (
+            tightest(blocks_of(found.Ys, found.us), n_clusters, np.random.default_rng(seed))
+            for found in frames
+        )
+        return 1 - after / before if before > 0 else 0.0
 
     def form(
         self,
@@ -182,7 +180,6 @@ class Consensus:
         embedder: Embedder | None,
         downweight: bool,
         random_state: np.random.RandomState,
-        n_jobs: int | None,
     ) -> ConsensusResult:
         """Let the members vote, and leave alone the tasks that the vote does not concern.
 
@@ -195,9 +192,8 @@ class Consensus:
         if downweight and self.downweight:
             embedding = embedding.downweighted(self.distant_neighbor, self.distant)
         rng = np.random.default_rng(seeds[2])
-        ballot = _Ballot(self, embedding, c, rng, Parallel(n_jobs=n_jobs, require="sharedmem"))
-        shares = ballot.vote(embedding)
-        owns = own_labels(embedding, c, rng) if len(embedding.Ys) > 1 else [share.argmax(axis=1) for share in shares]
+        ballot = _Ballot(self, embedding, c, rng)
+        shares, owns = ballot.vote(embedding)
         labels, agreement, kinship, alone = ballot.compare(shares, owns)
         if alone.any():
             labels = ballot.again(shares, owns, alone)
@@ -229,16 +225,15 @@ class _Ballot:
     embedding: Embedding
     n_clusters: int
     rng: np.random.Generator
-    parallel: Parallel
     n_members: int = 0
 
-    def vote(self, embedding: Embedding) -> list[Array]:
-        """The shares of the members, on the tasks of an embedding."""
-        how = self.how
-        smoothings = list(how.smoothings)
-        members = fit_members(embedding, self.n_clusters, smoothings, how.within_weights, self.rng, self.parallel)
+    def vote(self, embedding: Embedding) -> tuple[list[Array], list[Array]]:
+        """The shares of the members, on the tasks of an embedding, and the clusters of each task on its own."""
+        how, smoothings = self.how, list(self.how.smoothings)
+        starts = Starts.find(embedding, self.n_clusters, len(smoothings), self.rng)
+        members = fit_members(embedding, self.n_clusters, smoothings, how.within_weights, starts)
         self.n_members = self.n_members or len(members)
-        return vote(members, self.n_clusters)
+        return vote(members, self.n_clusters), starts.owns
 
     def compare(self, shares: list[Array], owns: list[Array]) -> tuple[list[Array], Array, Array, Array]:
         """Labels by majority, agreement of each task with them, its relatedness, and which tasks are left alone."""
@@ -256,7 +251,7 @@ class _Ballot:
         """Labels after a second vote, without the tasks that are left alone; these keep their own."""
         if not alone.all():
             related = np.flatnonzero(~alone).tolist()
-            for k, share in zip(related, self.vote(self.embedding.of_tasks(related)), strict=True):
+            for k, share in zip(related, self.vote(self.embedding.of_tasks(related))[0], strict=True):
                 shares[k] = share
         labels = [own if left else share.argmax(axis=1) for own, share, left in zip(owns, shares, alone, strict=True)]
         return self.matched(labels)

@@ -16,9 +16,7 @@ MOST_APART = 10  # directions in which the tasks lie apart, besides those in whi
 NEGLIGIBLE = 1e-6  # share of the length of the means of tasks that counts as nothing
 
 
-def leading_directions(
-    sample: list[Block], means: Array | None, dimensions: int, rng: np.random.Generator
-) -> Array:
+def leading_directions(sample: list[Block], means: Array | None, dimensions: int, rng: np.random.Generator) -> Array:
     """Orthonormal directions V (d, l): the leading ones of the rows, seen from the mean (m, d) of their task.
 
     `means` None: the rows are directions themselves and are seen from zero. Else the directions in which the means lie

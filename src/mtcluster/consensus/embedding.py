@@ -47,7 +47,9 @@ class Embedding:
             Ys = made[k, 0] = self.Ys
             graphs = [_graph(indices[:, :k]) for _, indices in self.neighbors]
             for step in range(1, max(steps for own, steps in smoothings if own == k) + 1):
-                Ys = made[k, step] = [Y if G is None else 0.5 * Y + 0.5 * (G @ Y) for Y, G in zip(Ys, graphs, strict=True)]
+                Ys = made[k, step] = [
+                    Y if G is None else 0.5 * Y + 0.5 * (G @ Y) for Y, G in zip(Ys, graphs, strict=True)
+                ]
         return [made[smoothing] for smoothing in smoothings]
 
     def downweighted(self, neighbor: int, distant: float) -> Embedding:

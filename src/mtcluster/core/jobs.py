@@ -23,12 +23,38 @@ if TYPE_CHECKING:
 
 
 def begin(place: Place, *starts: list[Array], membership: Membership, n_clusters: int) -> tuple[Any, ...]:
-    """Starting memberships of each run in the form in which they are kept, and weights of 1, alike in all runs."""
+    """Starting memberships of each run in the form in which they are kept."""
     kept = [
         b.xp.stack([membership.start(P, b.sq, n_clusters, b.xp) for P in Ps])
         for b, *Ps in zip(place.blocks, *starts, strict=True)
     ]
-    return kept, [b.xp.ones((1, len(b)), dtype=b.sq.dtype, device=b.sq.device) for b in place.blocks], None
+    return kept, None
+
+
+def nearest(place: Place, *, terms: Terms, membership: Membership) -> tuple[Any, ...]:
+    """The memberships of least loss at given centres, and the losses."""
+    blocks = place.blocks
+    local = terms.where(blocks[0])
+
+    def job(k: int, part: slice, X: Matrix) -> tuple[Array, Array]:
+        form = local[k].quadratic(X, blocks[k].sq[part])
+        P = membership.exact(form)
+        return P, membership.losses(P, form)
+
+    Ps: list[list[Array]] = [[] for _ in blocks]
+    Ls: list[list[Array]] = [[] for _ in blocks]
+    for k, (P, L) in place.over_pieces(terms.n_columns, job):
+        Ps[k].append(P)
+        Ls[k].append(L)
+    found = [
+        [_joined(parts, terms.C.shape[0], b) for parts, b in zip(values, blocks, strict=True)] for values in (Ps, Ls)
+    ]
+    return *found, None
+
+
+def unit_weights(place: Place) -> tuple[Any, ...]:
+    """What the rows count where all weights v are 1, alike in all runs."""
+    return [Weight(b.u[None, :], None) for b in place.blocks], None
 
 
 def stage_weights(place: Place, vs: list[Array]) -> tuple[Any, ...]:

@@ -8,7 +8,7 @@ from .arrays import Array, is_sparse, pieces, rows_at
 from .blocks import Block, Blocks
 from .model import Model
 from .offsets import Offsets
-from .solver import Result, alternate, first_state, race
+from .solver import Result, alternate, race, state_at
 
 SEEDINGS = 3  # k-means++ seedings that are tried for a few iterations each; the best goes on
 TRIAL_ITER = 5
@@ -21,37 +21,57 @@ def kmeans(
     """k-means of all rows of the blocks together, so many times: of several short runs the best goes to its end."""
     model = Model(n_clusters, 0.0, min(n_clusters, blocks[0].X.shape[1]), offsets=offsets)
     rows = Blocks(blocks)
-    state = first_state(rows, model, seeds(blocks, n_clusters, offsets, rng, n_runs * SEEDINGS))
+    Z = seeds(blocks, n_clusters, offsets, rng, n_runs * SEEDINGS)
+    state = state_at(rows, model, Z, model.placed(Z, len(blocks)))
     best = race(rows, model, state, np.repeat(np.arange(n_runs), SEEDINGS), max_iter=TRIAL_ITER, tol=0.0)
     return alternate(rows, model, best.state, max_iter=KMEANS_ITER, tol=1e-6)
 
 
 def seeds(
-    blocks: list[Block], n_clusters: int, offsets: Offsets | None, rng: np.random.Generator, n_runs: int
-) -> list[list[Array]]:
-    """For each run the labels of the nearest of c rows drawn by greedy k-means++ (Arthur and Vassilvitskii)."""
+    blocks: list[Block],
+    n_clusters: int,
+    offsets: Offsets | None,
+    rng: np.random.Generator,
+    n_runs: int,
+    most: int | None = None,
+) -> Array:
+    """For each run c rows (R, c, d) drawn by greedy k-means++ (Arthur and Vassilvitskii), in the common frame.
+
+    `most`: they are drawn among so many rows.
+    """
+    if most is not None and sum(map(len, blocks)) > most:
+        blocks = _some(blocks, most, rng)
     u = np.concatenate([b.u for b in blocks]).astype(np.float64)
     n_trials, runs = 2 + int(np.log(n_clusters)), np.arange(n_runs)
     draws = rng.random((n_runs, 1 + (n_clusters - 1) * n_trials))
-    points = _rows(blocks, _draw(np.broadcast_to(u, (n_runs, len(u))), draws[:, :1]).ravel(), offsets)
-    closest = _distances(blocks, points, offsets)
-    labels = np.zeros((n_runs, len(u)), dtype=np.intp)
+    found = np.zeros((n_runs, n_clusters, blocks[0].X.shape[1]))
+    found[:, 0] = _rows(blocks, _draw(np.broadcast_to(u, (n_runs, len(u))), draws[:, :1]).ravel(), offsets)
+    closest = _distances(blocks, found[:, 0], offsets)
     for j in range(1, n_clusters):
-        mass = u * closest
+        mass = closest * u
         mass[mass.sum(axis=1) <= 0] = u
         drawn = _draw(mass, draws[:, 1 + (j - 1) * n_trials : 1 + j * n_trials])
-        distances = _distances(blocks, _rows(blocks, drawn.ravel(), offsets), offsets).reshape(n_runs, n_trials, -1)
-        best = np.argmin(np.minimum(closest[:, None], distances) @ u, axis=1)
-        nearer = distances[runs, best]
-        labels[nearer < closest] = j
-        np.minimum(closest, nearer, out=closest)
-    cuts = np.cumsum([len(b) for b in blocks])[:-1]
-    return [np.split(own, cuts) for own in labels]
+        points = _rows(blocks, drawn.ravel(), offsets)
+        distances = _distances(blocks, points, offsets).reshape(n_runs, n_trials, -1)
+        np.minimum(distances, closest[:, None], out=distances)
+        best = np.argmin(distances @ u, axis=1)
+        closest = distances[runs, best]
+        found[:, j] = points.reshape(n_runs, n_trials, -1)[runs, best]
+    return found
+
+
+def _some(blocks: list[Block], most: int, rng: np.random.Generator) -> list[Block]:
+    """So many of all rows, drawn at random."""
+    edges = np.cumsum([0, *map(len, blocks)])
+    at = np.sort(rng.choice(edges[-1], size=most, replace=False))
+    owns = np.split(at, np.searchsorted(at, edges[1:-1]))
+    pairs = zip(blocks, owns, edges, strict=False)
+    return [Block(b.X[own - first], b.u[own - first], b.sq[own - first], b.origin) for b, own, first in pairs]
 
 
 def _draw(mass: Array, draws: Array) -> Array:
     """For each run the numbers of some rows, drawn by their mass (R, n)."""
-    cumulative = np.cumsum(mass, axis=1)
+    cumulative = np.cumsum(mass, axis=1, dtype=np.float64)
     pairs = zip(cumulative, draws, strict=True)
     found = np.stack([np.searchsorted(own, draw * own[-1], side="right") for own, draw in pairs])
     return np.minimum(found, mass.shape[1] - 1)
@@ -80,7 +100,9 @@ def _distances(blocks: list[Block], points: Array, offsets: Offsets | None) -> A
         near, shift = moved.astype(dtype), moved @ block.origin + np.einsum("ij,ij->i", moved, moved) / 2
         for part in pieces(block.X, len(points)):
             X = rows_at(block.X, part)
-            A = (X @ near.T).T if is_sparse(X) else near @ X.T
-            D = block.sq[part] - 2 * (A - shift.astype(dtype)[:, None])
-            found.append(np.maximum(D, 0))
-    return np.concatenate(found, axis=1).astype(np.float64, copy=False)
+            A = np.ascontiguousarray((X @ near.T).T) if is_sparse(X) else near @ X.T
+            A -= shift.astype(dtype)[:, None]
+            A *= -2
+            A += block.sq[part]
+            found.append(np.maximum(A, 0, out=A))
+    return found[0] if len(found) == 1 else np.concatenate(found, axis=1)

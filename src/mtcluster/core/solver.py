@@ -203,13 +203,22 @@ def race(rows: RowSource, model: Model, state: State, entries: Array, *, max_ite
 def first_state(rows: RowSource, model: Model, starts: list[PerRow], prepared: Any = None) -> State:
     """Given memberships of each run with all weights 1, the centres that fit them and the losses there."""
     begin = partial(jobs.begin, membership=model.membership, n_clusters=model.n_clusters)
-    Ps, vs, _ = rows.apply(begin, *starts, outputs=2)
-    weights, _ = rows.apply(jobs.stage_weights, vs, outputs=1)
+    Ps, _ = rows.apply(begin, *starts, outputs=1)
+    weights, _ = rows.apply(jobs.unit_weights, outputs=1)
     totals = totals_of(rows, model, Ps, weights)
     subspaces = model.coupling.subspaces(model, rows, weights, prepared, len(starts))
     centers = model.update_centers(totals.S, totals.T, None, subspaces)
     terms = model.terms(centers, rows.origins)
     Ls, _ = rows.apply(partial(jobs.losses, terms=terms, membership=model.membership), Ps, outputs=1)
+    return State(centers, Ps, Ls, weights)
+
+
+def state_at(rows: RowSource, model: Model, Z: Array, Ms: Array) -> State:
+    """Given centres of each run, shared (R, c, d) and of the tasks (R, m, c, d), the nearest labels, all weights 1."""
+    centers = Centers(None, None, Ms, Z, Z, np.ones(Ms.shape[:3], dtype=bool))
+    weights, _ = rows.apply(jobs.unit_weights, outputs=1)
+    job = partial(jobs.nearest, terms=model.terms(centers, rows.origins), membership=model.membership)
+    Ps, Ls, _ = rows.apply(job, outputs=2)
     return State(centers, Ps, Ls, weights)
 
 

@@ -180,7 +180,7 @@ def row_threads(n_jobs: int | None) -> Iterator[Each]:
         with ThreadPoolExecutor(n_threads) as pool:
 
             def each(job: Callable[[Any], Any], jobs: Sequence[Any]) -> Iterable[Any]:
-                return _ahead(pool, job, jobs, n_threads + 1) if len(jobs) >= 2 * n_threads else map(job, jobs)
+                return _ahead(pool, job, jobs, n_threads + 1) if len(jobs) > 1 else map(job, jobs)
 
             each.n_threads = n_threads  # type: ignore[attr-defined]
             yield each

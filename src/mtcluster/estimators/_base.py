@@ -162,10 +162,7 @@ class MultiTaskClusterer(
         model = Model(self.n_clusters, share, n_components, coupling, membership)
         offset, reason, gain, embedder = self._locate(engine, model, how, random_state)
         model = replace(model, offsets=task_offsets(engine, offset))
-        form = partial(
-            how.form, engine, model, offset=offset, downweight=self._paced, random_state=random_state,
-            n_jobs=self.n_jobs,
-        )  # fmt: skip
+        form = partial(how.form, engine, model, offset=offset, downweight=self._paced, random_state=random_state)
         result = form(embedder=embedder) if auto or voted else None
         if auto and result is not None and coupling.supports.task_shares:
             model = replace(model, within_weight=result.within_weight)
