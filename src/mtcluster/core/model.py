@@ -46,6 +46,7 @@ class Model:
     coupling: Coupling = field(default_factory=Reconstruction)
     membership: Membership = field(default_factory=Binary)
     offsets: Offsets | None = None  # None: all tasks lie in the common frame
+    present: Array | None = None  # (R, c) which of the clusters a run has, where memberships are labels; None: all
 
     @cached_property
     def shares(self) -> Array:
@@ -60,7 +61,8 @@ class Model:
 
     def runs(self, at: Array | list[int]) -> Model:
         """The model of some runs."""
-        return replace(self, within_weight=self.shares[at]) if len(self.shares) > 1 else self
+        shares = self.shares[at] if len(self.shares) > 1 else self.within_weight
+        return replace(self, within_weight=shares, present=None if self.present is None else self.present[at])
 
     @property
     def pools(self) -> bool:
@@ -144,7 +146,11 @@ class Model:
             return Terms(C, np.einsum("rkcc->rkc", B) / 2, B, shares, W)
         # A is X C, without the origin's share of it; only labels have an origin that is not 0, and h makes up for it.
         h = B / 2
-        return Terms(C, h + np.einsum("kd,rkcd->rkc", origins, C) if moved else h, None, shares, W)
+        if moved:
+            h += np.einsum("kd,rkcd->rkc", origins, C)
+        if self.present is not None:
+            h[~np.broadcast_to(self.present[:, None], h.shape)] = np.inf
+        return Terms(C, h, None, shares, W)
 
     def sizes(self, rows: RowSource, Ps: PerRow) -> Array:
         """Σ u p of each task and cluster, (m, c)."""

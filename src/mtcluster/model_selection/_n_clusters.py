@@ -16,20 +16,22 @@ from sklearn.utils import check_random_state
 from .._utils.tables import Table
 from ..consensus import Consensus
 from ..consensus.embedding import Embedding
-from ..consensus.members import blocks_of, starts_of
+from ..consensus.members import MAX_ITER, SEEDED, TOL, TRIAL_ITER, blocks_of
 from ..core.arrays import Array
-from ..core.blocks import Block, Blocks, Place
+from ..core.blocks import Blocks
 from ..core.centers import Centers
-from ..core.model import Model
-from ..core.readout import read_out
-from ..core.solver import alternate, first_best, first_state
+from ..core.jobs import weighted_sums
+from ..core.kmeans import seeds
+from ..core.model import Model, State
+from ..core.solver import alternate, race, state_at
 from ..engines import Engine
 from ..estimators._validation import open_rows
 
 __all__ = ["Selection", "select_n_clusters"]
 
 SPLITS = 5  # of the rows into halves
-STARTS = 2  # of each kind for a fit on a half
+STARTS = 4  # of each fit on a half
+WITHIN_WEIGHT = 0.5  # λ1 of these fits
 CLEAR = 0.5  # stability that some number of clusters must reach
 AS_GOOD = 0.9  # of the highest stability counts as the highest
 WORTH = 0.02  # of what is explained, that one more cluster must add
@@ -173,40 +175,45 @@ def _split(found: Embedding, numbers: list[int], seed: int) -> list[tuple[float,
     """For each number of clusters, the agreement between halves and the variance that the other half explains."""
     rng = np.random.default_rng(seed)
     orders = [rng.permutation(len(Y)) for Y in found.Ys]
-    means = [Y.mean(axis=0) for Y in found.Ys]
     halves = [
-        blocks_of(
-            [Y[order[part::2]] for Y, order in zip(found.Ys, orders, strict=True)],
-            [u[order[part::2]] for u, order in zip(found.us, orders, strict=True)],
-            means,
+        Blocks(
+            blocks_of(
+                [Y[order[part::2]] for Y, order in zip(found.Ys, orders, strict=True)],
+                [u[order[part::2]] for u, order in zip(found.us, orders, strict=True)],
+            )
         )
         for part in (0, 1)
     ]
-    return [_compare(halves, c, rng) for c in numbers]
+    fits = [_fits(half, numbers, rng) for half in halves]
+    values = [_compare(halves[own], numbers, fits[own], fits[1 - own].centers) for own in (0, 1)]
+    return [(float(stability), float(explained)) for stability, explained in np.mean(values, axis=0)]
 
 
-def _compare(halves: list[list[Block]], c: int, rng: np.random.Generator) -> tuple[float, float]:
-    model = Model(c, 0.5, min(c, halves[0][0].X.shape[1]))
-    fits = [_best(half, model, rng) for half in halves]
-    agreement, explained = [], []
-    for own, other in ((0, 1), (1, 0)):
-        blocks = halves[own]
-        labels, losses, _ = read_out(Place([b.X for b in blocks]), model=model, centers=fits[other][1])
-        agreement.append(adjusted_rand_score(np.concatenate(fits[own][0]), np.concatenate(labels)))
-        total = sum(float(b.u @ np.sum((b.X - np.average(b.X, axis=0, weights=_positive(b.u))) ** 2, axis=1))
-                    for b in blocks)  # fmt: skip
-        left = sum(float(b.u @ L) for b, L in zip(blocks, losses, strict=True))
-        explained.append(1 - left / total if total > 0 else 0.0)
-    return float(np.mean(agreement)), float(np.mean(explained))
+def _fits(rows: Blocks, numbers: list[int], rng: np.random.Generator) -> State:
+    """For each number of clusters the best of several fits: all of them side by side, from the same seeds."""
+    most, n = numbers[-1], len(numbers)
+    present = np.repeat(np.arange(most) < np.array(numbers)[:, None], STARTS, axis=0)
+    trial = Model(most, WITHIN_WEIGHT, most, present=present)
+    Z = np.tile(seeds(rows.place.blocks, most, None, rng, STARTS, SEEDED), (n, 1, 1))
+    state = state_at(rows, trial, Z, trial.placed(Z, len(rows.origins)))
+    best = race(rows, trial, state, np.repeat(np.arange(n), STARTS), max_iter=TRIAL_ITER, tol=TOL)
+    model = Model(most, WITHIN_WEIGHT, most, present=present[::STARTS])
+    return alternate(rows, model, best.state, max_iter=MAX_ITER, tol=TOL).state
 
 
-def _best(blocks: list[Block], model: Model, rng: np.random.Generator) -> tuple[list[Array], Centers]:
-    """Labels and centres of the best of several fits."""
-    starts = [labels for kind in starts_of(blocks, model.n_clusters, STARTS, rng) for labels in kind]
-    rows = Blocks(blocks)
-    found = alternate(rows, model, first_state(rows, model, starts), max_iter=50, tol=1e-4)
-    best = first_best(found.final)
-    return [P[best] for P in found.state.Ps], found.state.centers.runs(best)
+def _compare(rows: Blocks, numbers: list[int], own: State, centers: Centers) -> list[tuple[float, float]]:
+    """For each number of clusters how well the centres of the other half label these rows, and explain them."""
+    present = np.arange(numbers[-1]) < np.array(numbers)[:, None]
+    model = Model(numbers[-1], WITHIN_WEIGHT, numbers[-1], present=present)
+    other = state_at(rows, model, centers.Z, centers.Ms)
+    ours, theirs = (np.concatenate(state.Ps, axis=1) for state in (own, other))
+    total = sum(
+        float(b.u @ np.sum((b.X - np.average(b.X, axis=0, weights=_positive(b.u))) ** 2, axis=1))
+        for b in rows.place.blocks
+    )
+    left = rows.apply(weighted_sums, other.Ls)[-1].sum(axis=0)
+    explained = 1 - left / total if total > 0 else np.zeros(len(numbers))
+    return [(adjusted_rand_score(a, b), value) for a, b, value in zip(ours, theirs, explained, strict=True)]
 
 
 def _positive(u: Array) -> Array:
