@@ -11,7 +11,9 @@ pytestmark = pytest.mark.dask
 da = pytest.importorskip("dask.array", reason="Dask is not installed: pip install 'mtcluster[dask]'")
 engine = pytest.importorskip("mtcluster.engines.dask", reason="Dask is not installed: pip install 'mtcluster[dask]'")
 
-SAMPLED = Consensus(sample=60, task_sample=10, smoothings=((5, 1),), n_init_member=1, n_init_own=2, n_init_offset=1)
+SAMPLED = Consensus(
+    sample=60, task_sample=10, smoothings=((5, 1),), n_seedings=2, n_init_member=1, n_init_own=2, n_init_offset=1
+)
 MODELS = {
     "given": LSSMTC(4, within_weight=0.5, init=np.random.default_rng(1).random((120, 4))),
     "sampled": SPMTC(4, init=SAMPLED, random_state=0),

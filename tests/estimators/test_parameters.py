@@ -12,7 +12,7 @@ from mtcluster import LSSMTC, SPMTC, Consensus
 from mtcluster.estimators import _base
 from mtcluster.model_selection import restart_stability
 
-QUICK = Consensus(smoothings=((5, 1),), n_init_member=1, n_init_own=2, n_init_offset=1)
+QUICK = Consensus(smoothings=((5, 1),), n_seedings=2, n_init_member=1, n_init_own=2, n_init_offset=1)
 
 
 @pytest.mark.parametrize("estimator", [SPMTC, LSSMTC])

@@ -55,10 +55,14 @@ class Consensus:
         Neighbours and steps of the smoothing Y ← ½ Y + ½ D⁻¹ G Y; one group of members for each.
     within_weights : tuple of float, default=(0.3, 0.5)
         λ1 of the members.
+    n_seedings : int, default=6
+        k-means++ seedings of each kind, of all rows together and of each task on its own, for every smoothing.
     n_init_member : int, default=4
-        Starts of each kind per member; the lowest sum of losses votes.
-    n_init_own : int, default=10
-        Runs of the k-means of each task on its own, with which the consensus is compared.
+        Starts of each kind per member: the best seedings after a few iterations of k-means. The start with the lowest
+        sum of losses after a few more becomes the member.
+    n_init_own : int, default=5
+        Runs of the k-means of each task on its own, from the best of all seedings, with which the consensus is
+        compared.
     n_init_offset : int, default=4
         Runs of pooled k-means with and without offsets, which decide about `task_offset="auto"`.
     min_offset_gain : float, default=0.01
@@ -105,8 +109,9 @@ class Consensus:
     dimensions: int = 50
     smoothings: tuple[tuple[int, int], ...] = ((5, 1), (5, 2), (5, 4), (10, 2), (10, 4))
     within_weights: tuple[float, ...] = (0.3, 0.5)
+    n_seedings: int = 6
     n_init_member: int = 4
-    n_init_own: int = 10
+    n_init_own: int = 5
     n_init_offset: int = 4
     min_offset_gain: float = 0.01
     min_agreement: float = 0.2
@@ -123,8 +128,8 @@ class Consensus:
     n_init: int = 1
 
     def __post_init__(self) -> None:
-        whole = ("sample", "task_sample", "dimensions", "n_init_member", "n_init_own", "n_init_offset", "min_rows",
-                 "distant_neighbor", "max_iter", "n_init")  # fmt: skip
+        whole = ("sample", "task_sample", "dimensions", "n_seedings", "n_init_member", "n_init_own", "n_init_offset",
+                 "min_rows", "distant_neighbor", "max_iter", "n_init")  # fmt: skip
         for name in whole:
             value = getattr(self, name)
             if not isinstance(value, Integral) or value < 1:
@@ -166,7 +171,7 @@ class Consensus:
         """
         frames = [embedder.embedding(kind) for kind in ("none", "mean")]
         before, after = (
-            tightest(blocks_of(found.Ys, found.us), n_clusters, np.random.default_rng(seed))
+            tightest(blocks_of(found.Ys, found.us), n_clusters, self.n_init_offset, np.random.default_rng(seed))
             for found in frames
         )
         return 1 - after / before if before > 0 else 0.0
@@ -229,11 +234,12 @@ class _Ballot:
 
     def vote(self, embedding: Embedding) -> tuple[list[Array], list[Array]]:
         """The shares of the members, on the tasks of an embedding, and the clusters of each task on its own."""
-        how, smoothings = self.how, list(self.how.smoothings)
-        starts = Starts.find(embedding, self.n_clusters, len(smoothings), self.rng)
-        members = fit_members(embedding, self.n_clusters, smoothings, how.within_weights, starts)
+        how, c = self.how, self.n_clusters
+        numbers = (how.n_seedings, how.n_init_member, how.n_init_own)
+        starts = Starts.find(embedding, c, how.smoothings, *numbers, self.rng)
+        members = fit_members(embedding, c, how.smoothings, how.within_weights, starts)
         self.n_members = self.n_members or len(members)
-        return vote(members, self.n_clusters), starts.owns
+        return vote(members, c), starts.owns
 
     def compare(self, shares: list[Array], owns: list[Array]) -> tuple[list[Array], Array, Array, Array]:
         """Labels by majority, agreement of each task with them, its relatedness, and which tasks are left alone."""

@@ -68,8 +68,8 @@ class Embedding:
     def of_tasks(self, ks: list[int]) -> Embedding:
         """That of some tasks."""
         kept = None if self.kept is None else [self.kept[k] for k in ks]
-        Ys, us, neighbors = ([values[k] for k in ks] for values in (self.Ys, self.us, self.neighbors))
-        return Embedding(Ys, us, kept, neighbors)
+        Ys, us = ([values[k] for k in ks] for values in (self.Ys, self.us))
+        return Embedding(Ys, us, kept, [self.neighbors[k] for k in ks])
 
 
 def _graph(near: Array) -> Any:

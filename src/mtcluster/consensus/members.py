@@ -6,6 +6,7 @@ a member any more are dropped early.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,12 +21,9 @@ from ..core.solver import alternate, first_state, race, state_at
 from .embedding import Embedding
 
 DTYPE = np.float32  # a vote needs no more digits
-SEEDINGS, STARTS = 6, 4  # k-means++ seedings of each kind and group, and those of them that become starts
-SEEDED = 600  # rows that seeds are drawn from
-OWN_STARTS = 5  # of the seedings of each task those that go on to its own clusters
+SEEDED = 600  # rows that seeds are drawn from, where there are more
 TRIAL_ITER = 4  # iterations after which the better seedings, and the best starts, go on
 TRIAL_WEIGHT = 0.4  # λ1 of the trial of starts
-OFFSET_RUNS = 4  # runs of k-means of all rows that are compared in two frames
 MAX_ITER, TOL = 15, 5e-4
 
 
@@ -35,10 +33,10 @@ def blocks_of(Ys: list[Array], us: list[Array]) -> list[Block]:
     return [make_block(Y.astype(DTYPE), u.astype(DTYPE), Y.mean(axis=0)) for Y, u in pairs]
 
 
-def tightest(blocks: list[Block], n_clusters: int, rng: np.random.Generator) -> float:
+def tightest(blocks: list[Block], n_clusters: int, n_runs: int, rng: np.random.Generator) -> float:
     """The least sum of squared distances that a few runs of k-means of all rows find."""
     rows, model = Blocks(blocks), Model(n_clusters, 0.0, n_clusters)
-    return min(alternate(rows, model, pooled(rows, model, OFFSET_RUNS, rng), max_iter=MAX_ITER, tol=TOL).final)
+    return min(alternate(rows, model, pooled(rows, model, n_runs, rng), max_iter=MAX_ITER, tol=TOL).final)
 
 
 def pooled(rows: Blocks, model: Model, n: int, rng: np.random.Generator) -> State:
@@ -57,10 +55,8 @@ def by_task(rows: Blocks, model: Model, n: int, rng: np.random.Generator) -> Sta
 def sorted_by_task(rows: Blocks, state: State, groups: int, n: int) -> list[list[Array]]:
     """Labels of the best n runs of each group: the first has those of the best run of each task, and so on."""
     losses = rows.apply(weighted_sums, state.Ls)[-1]  # (m, R)
-    m, size = len(losses), state.n_runs // groups
-    order = np.argsort(losses.reshape(m, groups, size), axis=2, kind="stable")[:, :, :n]
-    order = (order + size * np.arange(groups)[:, None]).reshape(m, groups * n)
-    return [[P[order[k, i]] for k, P in enumerate(state.Ps)] for i in range(groups * n)]
+    order = [_leading(own, groups, n) for own in losses]
+    return [[P[best[i]] for P, best in zip(state.Ps, order, strict=True)] for i in range(groups * n)]
 
 
 def matched(rows: Blocks, model: Model, starts: list[list[Array]]) -> list[list[Array]]:
@@ -78,48 +74,73 @@ def matched(rows: Blocks, model: Model, starts: list[list[Array]]) -> list[list[
 
 @dataclass(frozen=True)
 class Starts:
-    """What the members begin with, found once on the rows as they are."""
+    """What the members begin with, found at once for all of them."""
 
-    kinds: list[list[list[Array]]]  # kind → labels, so many for each group of members
+    kinds: list[list[list[Array]]]  # kind → labels of `n` starts for each group of members
+    n: int
     owns: list[Array]  # each task's own clusters
 
     @classmethod
-    def find(cls, embedding: Embedding, n_clusters: int, groups: int, rng: np.random.Generator) -> Starts:
-        """k-means of all rows together, and of each task on its own, side by side from many seeds."""
-        raw = Blocks(blocks_of(embedding.Ys, embedding.us))
-        rows = Blocks(blocks_of(embedding.smoothed([(5, 1)])[0], embedding.us))
-        together, apart = Model(n_clusters, 0.0, n_clusters), Model(n_clusters, 1.0, n_clusters)
-        n = groups * SEEDINGS
-        found = alternate(rows, together, pooled(rows, together, n, rng), max_iter=TRIAL_ITER, tol=TOL)
-        order = np.argsort(np.reshape(found.final, (groups, SEEDINGS)), axis=1, kind="stable")[:, :STARTS]
-        best = (order + SEEDINGS * np.arange(groups)[:, None]).ravel()
+    def find(
+        cls,
+        embedding: Embedding,
+        n_clusters: int,
+        smoothings: Sequence[tuple[int, int]],
+        n_seedings: int,
+        n_starts: int,
+        n_own: int,
+        rng: np.random.Generator,
+    ) -> Starts:
+        """k-means of all rows together, and of each task on its own (λ1 = 1), from many seeds side by side.
+
+        Rows are smoothed as for the first group of members. In each group the best `n_starts` of `n_seedings` become
+        starts. The best `n_own` of all lead to the clusters of each task on its own, of the rows as they are.
+        """
+        plain, smoothed = (
+            Blocks(blocks_of(Ys, embedding.us)) for Ys in (embedding.Ys, embedding.smoothed(smoothings[:1])[0])
+        )
+        together, apart = (Model(n_clusters, share, n_clusters) for share in (0.0, 1.0))
+        groups = len(smoothings)
+        n_starts = min(n_starts, n_seedings)
+        begun = pooled(smoothed, together, groups * n_seedings, rng)
+        found = alternate(smoothed, together, begun, max_iter=TRIAL_ITER, tol=TOL)
+        best = _leading(np.array(found.final), groups, n_starts)
         common = [[P[run] for P in found.state.Ps] for run in best]
         if len(embedding.Ys) == 1:
-            return cls([common], common[0])
-        state = alternate(rows, apart, by_task(rows, apart, n, rng), max_iter=TRIAL_ITER, tol=TOL).state
-        starts = matched(rows, apart, sorted_by_task(rows, state, groups, STARTS))
-        own = first_state(raw, apart, sorted_by_task(rows, state, 1, OWN_STARTS))
-        own = alternate(raw, apart, own, max_iter=MAX_ITER, tol=TOL).state
-        return cls([starts, common], sorted_by_task(raw, own, 1, 1)[0])
+            return cls([common], n_starts, common[0])
+        begun = by_task(smoothed, apart, groups * n_seedings, rng)
+        state = alternate(smoothed, apart, begun, max_iter=TRIAL_ITER, tol=TOL).state
+        matching = matched(smoothed, apart, sorted_by_task(smoothed, state, groups, n_starts))
+        n_own = min(n_own, groups * n_seedings)
+        own = first_state(plain, apart, sorted_by_task(smoothed, state, 1, n_own))
+        own = alternate(plain, apart, own, max_iter=MAX_ITER, tol=TOL).state
+        return cls([matching, common], n_starts, sorted_by_task(plain, own, 1, 1)[0])
+
+
+def _leading(losses: Array, groups: int, n: int) -> Array:
+    """The runs of the n least losses of each group, group by group."""
+    size = len(losses) // groups
+    order = np.argsort(losses.reshape(groups, size), axis=1, kind="stable")[:, :n]
+    return (order + size * np.arange(groups)[:, None]).ravel()
 
 
 def fit_members(
     embedding: Embedding,
     n_clusters: int,
-    smoothings: list[tuple[int, int]],
+    smoothings: Sequence[tuple[int, int]],
     within_weights: tuple[float, ...],
     starts: Starts,
 ) -> list[list[Array]]:
     """Labels by all members: one for each smoothing (neighbours, steps), kind of start and λ1."""
     shares = within_weights if len(embedding.Ys) > 1 else within_weights[:1]  # a single task shares with nobody
     smoothed, n_kinds = embedding.smoothed(smoothings), len(starts.kinds)
-    entries, runs = np.repeat(np.arange(n_kinds), STARTS), np.repeat(np.arange(n_kinds), len(shares)).tolist()
+    entries, runs = np.repeat(np.arange(n_kinds), starts.n), np.repeat(np.arange(n_kinds), len(shares)).tolist()
     trial = Model(n_clusters, TRIAL_WEIGHT, n_clusters)
     model = Model(n_clusters, np.tile(shares, n_kinds)[:, None], n_clusters)
 
     def fits(group: int) -> list[list[Array]]:
         rows = Blocks(blocks_of(smoothed[group], embedding.us))
-        begun = [labels for kind in starts.kinds for labels in kind[group * STARTS : (group + 1) * STARTS]]
+        begun = [labels for kind in starts.kinds for labels in kind[group * starts.n : (group + 1) * starts.n]]
         best = race(rows, trial, first_state(rows, trial, begun), entries, max_iter=TRIAL_ITER, tol=TOL)
         found = alternate(rows, model, best.state.runs(rows, runs), max_iter=MAX_ITER, tol=TOL)
         return [[P[run] for P in found.state.Ps] for run in range(len(runs))]

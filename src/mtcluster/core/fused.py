@@ -7,11 +7,11 @@ and sums. It is an optional path of `jobs.advance`, which is the reference that 
 from __future__ import annotations
 
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .arrays import MOST_ROWS, Array, Picked, is_sparse
+from .arrays import MOST_ROWS, Picked, is_sparse
 from .blocks import Block, Weight
 from .memberships import Membership
 
@@ -30,7 +30,7 @@ def available(block: Block, membership: Membership, terms: TaskTerms) -> bool:
     if block.xp is np or is_sparse(block.X) or not membership.labels_only or terms.W is not None:
         return False
     runs, c, _ = terms.h.shape
-    X = getattr(block.X, "matrix", block.X)
+    X: Any = getattr(block.X, "matrix", block.X)
     K, D = _padded(c), _padded(int(X.shape[1]))
     return (
         runs == 1
@@ -44,7 +44,7 @@ def available(block: Block, membership: Membership, terms: TaskTerms) -> bool:
     )
 
 
-def step(block: Block, terms: TaskTerms, P: Array, weight: Weight) -> tuple[Array, ...]:
+def step(block: Block, terms: TaskTerms, P: Any, weight: Weight) -> tuple[Any, ...]:
     """What a piece of `jobs.advance` answers, for all rows of a block: labels, losses, Σ w L, S and T."""
     import torch
 
@@ -57,15 +57,17 @@ def step(block: Block, terms: TaskTerms, P: Array, weight: Weight) -> tuple[Arra
     C[:c, :d], h[:c] = terms.C, terms.h[0, :, 0]
     rows = -(-n // max(PROGRAMS, -(-n // MOST_ROWS)))
     programs = -(-n // rows)
-    labels, losses = torch.empty_like(P), torch.empty_like(block.sq)
+    sq: Any = block.sq
+    labels, losses = torch.empty_like(P), torch.empty_like(sq)
     S, T = X.new_empty((programs, K)), X.new_empty((programs, K, D))
     selected = P if weight.selected is None else weight.selected
     advance[(programs,)](
-        X, X if index is None else index, C, h, block.sq, weight.w, P, selected, labels, losses, S, T,
+        X, X if index is None else index, C, h, sq, weight.w, P, selected, labels, losses, S, T,
         n, d, X.stride(0), rows, K, D, BLOCK, index is not None, weight.selected is not None, num_warps=4,
     )  # fmt: skip
     sums = torch.sum(T, dim=0, dtype=torch.float64)[:c, :d], torch.sum(S, dim=0, dtype=torch.float64)[None, :c]
-    value = torch.sum(weight.w * losses, dim=1, dtype=torch.float64)
+    w: Any = weight.w
+    value = torch.sum(w * losses, dim=1, dtype=torch.float64)
     return labels, losses[None], value, sums[1], sums[0]
 
 

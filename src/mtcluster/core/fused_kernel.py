@@ -1,11 +1,11 @@
 """The kernel of `fused`: imported where Triton is installed and rows are on a CUDA device."""
 
-import triton
-import triton.language as tl
+import triton  # type: ignore[import-not-found]
+import triton.language as tl  # type: ignore[import-not-found]
 
 
 @triton.jit
-def advance(
+def advance(  # type: ignore[no-untyped-def]
     X, index, C, h, sq, w, P, selected, labels, losses, S, T, n, d, stride, rows,
     K: tl.constexpr, D: tl.constexpr, BLOCK: tl.constexpr, PICKED: tl.constexpr, SELECTED: tl.constexpr,
 ):  # fmt: skip

@@ -63,9 +63,9 @@ def stalled(trace: Sequence[float], tol: float) -> bool:
     return len(trace) > 1 and trace[-2] - trace[-1] <= tol * abs(trace[-2])
 
 
-def first_best(values: Sequence[float], slack: float = 1e-6) -> int:
+def first_best(values: Sequence[float] | Array, slack: float = 1e-6) -> int:
     """Index of the first value that is the smallest up to rounding, which must not decide between equal runs."""
-    return int(np.argmax(np.asarray(values) <= min(values) * (1 + slack)))
+    return int(np.argmax(np.asarray(values) <= np.min(values) * (1 + slack)))
 
 
 def still_best(items: list[Item], value: Callable[[Item], float]) -> list[Item]:

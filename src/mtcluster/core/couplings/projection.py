@@ -64,7 +64,7 @@ class Projection(Coupling):
 
 
 def energy_shares(model: Model, rows: RowSource, state: State, span: Span) -> tuple[float, float]:
-    """At the best W for the final memberships of one run: its share of the data's energy, and what share of that is residual."""
+    """At the best W for the final memberships of one run: its share of the energy, and what share of it is residual."""
     weights = state.weights
     found = rows.apply(partial(totals, membership=model.membership, n_clusters=model.n_clusters), state.Ps, weights)[-1]
     subspaces = model.coupling.subspaces(model, rows, weights, span, 1)
