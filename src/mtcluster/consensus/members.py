@@ -59,15 +59,19 @@ def sorted_by_task(rows: Blocks, state: State, groups: int, n: int) -> list[list
     return [[P[best[i]] for P, best in zip(state.Ps, order, strict=True)] for i in range(groups * n)]
 
 
-def matched(rows: Blocks, model: Model, starts: list[list[Array]]) -> list[list[Array]]:
-    """Labels of tasks on their own, clusters renumbered so that they correspond across tasks."""
-    blocks = rows.place.blocks
-    first, found = first_state(rows, model, starts), []
+def matched(
+    rows: Blocks, model: Model, starts: list[list[Array]], numbers: list[int] | None = None
+) -> list[list[Array]]:
+    """Labels of tasks on their own, clusters renumbered so that they correspond across tasks.
+
+    `numbers`: how many clusters each start has, if not all.
+    """
+    blocks, Ms, found = rows.place.blocks, first_state(rows, model, starts).centers.Ms, []
     for run, labels in enumerate(starts):
-        sizes = [
-            np.bincount(own, weights=b.u, minlength=model.n_clusters) for own, b in zip(labels, blocks, strict=True)
-        ]
-        orders = align(first.centers.Ms[run], np.stack(sizes))
+        c = model.n_clusters if numbers is None else numbers[run]
+        pairs = zip(labels, blocks, strict=True)
+        sizes = np.stack([np.bincount(own, weights=b.u, minlength=c) for own, b in pairs])
+        orders = align(Ms[run, :, :c], sizes)
         found.append([np.argsort(order)[own] for order, own in zip(orders, labels, strict=True)])
     return found
 

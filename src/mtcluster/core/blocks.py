@@ -172,7 +172,8 @@ class Place:
 
     def each(self, n_columns: int) -> Each:
         """What works on pieces, where so many values are computed for each row: `map`, or threads."""
-        return self._each if self._numbers * n_columns >= WORTH_THREADS else map
+        worth = self.xp is np and self._numbers * n_columns >= WORTH_THREADS  # accelerators have threads of their own
+        return self._each if worth else map
 
 
 class Blocks:

@@ -1,7 +1,8 @@
-"""The membership step of labels in one kernel, on CUDA devices where Triton is installed.
+"""The membership step of labels in two kernels, on CUDA devices where Triton is installed.
 
-The array API path reads X twice and writes the products in between; the kernel reads X once and writes labels, losses
-and sums. It is an optional path of `jobs.advance`, which is the reference that it is tested against.
+The array API path writes the products of the rows with the centres and reads them several times; the first kernel
+keeps them in registers and writes labels and losses, the second adds up rows by label. It is an optional path of
+`jobs.advance`, which is the reference that it is tested against.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .arrays import MOST_ROWS, Picked, is_sparse
+from .arrays import Picked, is_sparse
 from .blocks import Block, Weight
 from .memberships import Membership
 
@@ -19,10 +20,11 @@ if TYPE_CHECKING:
     from .model import TaskTerms
 
 LEAST = 16  # of each side of a product of Triton's
-LARGEST = 2**13  # numbers of the centres: their sums are kept in registers
-WIDEST = 2**9  # features: a tile of rows is kept whole
-BLOCK = 32  # rows of a tile
-PROGRAMS = 1056  # that run at a time, eight on each of the 132 multiprocessors of an H200
+MOST_CLUSTERS = 128  # their distances to a tile of rows are kept in registers
+PRECISION = "tf32x3"  # three products of tensor cores are as exact as one of float32
+ASSIGN = {"BLOCK": 64, "STEP": 64, "num_warps": 4, "num_stages": 3}  # what an H200 is fastest with
+ADD_UP = {"BLOCK": 32, "STEP": 128, "num_warps": 4, "num_stages": 3}
+SUMMED = 2**11  # rows that one program adds up: in longer sums single precision would drift
 
 
 def available(block: Block, membership: Membership, terms: TaskTerms) -> bool:
@@ -31,12 +33,10 @@ def available(block: Block, membership: Membership, terms: TaskTerms) -> bool:
         return False
     runs, c, _ = terms.h.shape
     X: Any = getattr(block.X, "matrix", block.X)
-    K, D = _padded(c), _padded(int(X.shape[1]))
     return (
         runs == 1
         and len(block) > 0
-        and K * D <= LARGEST
-        and D <= WIDEST
+        and c <= MOST_CLUSTERS
         and getattr(getattr(X, "device", None), "type", "") == "cuda"
         and str(X.dtype) == "torch.float32"
         and X.stride(1) == 1
@@ -48,27 +48,31 @@ def step(block: Block, terms: TaskTerms, P: Any, weight: Weight) -> tuple[Any, .
     """What a piece of `jobs.advance` answers, for all rows of a block: labels, losses, Σ w L, S and T."""
     import torch
 
-    from .fused_kernel import advance
+    from .fused_kernel import add_up, assign
 
+    X: Any
     X, index = (block.X.matrix, block.X.index) if isinstance(block.X, Picked) else (block.X, None)
     n, d, c = len(block), int(X.shape[1]), int(terms.h.shape[1])
-    K, D = _padded(c), _padded(d)
-    C, h = X.new_zeros((K, D)), X.new_full((K,), float("inf"))
-    C[:c, :d], h[:c] = terms.C, terms.h[0, :, 0]
-    rows = -(-n // max(PROGRAMS, -(-n // MOST_ROWS)))
-    programs = -(-n // rows)
-    sq: Any = block.sq
-    labels, losses = torch.empty_like(P), torch.empty_like(sq)
-    S, T = X.new_empty((programs, K)), X.new_empty((programs, K, D))
-    selected = P if weight.selected is None else weight.selected
-    advance[(programs,)](
-        X, X if index is None else index, C, h, sq, weight.w, P, selected, labels, losses, S, T,
-        n, d, X.stride(0), rows, K, D, BLOCK, index is not None, weight.selected is not None, num_warps=4,
+    K, D = _padded(c), -(-d // ADD_UP["STEP"]) * ADD_UP["STEP"]
+    C: Any = terms.C
+    h: Any = terms.h
+    sq, w = block.sq, weight.w
+    labels, losses = torch.empty_like(P), X.new_empty((1, n))
+    picked, selected = X if index is None else index, P if weight.selected is None else weight.selected
+    kept, stride = weight.selected is not None, X.stride(0)
+    assign[(-(-n // ASSIGN["BLOCK"]),)](
+        X, picked, C, h, sq, P, selected, labels, losses, n, d, c, stride, C.stride(0), h.stride(1),
+        index is not None, kept, K=K, PRECISION=PRECISION, **ASSIGN,
     )  # fmt: skip
-    sums = torch.sum(T, dim=0, dtype=torch.float64)[:c, :d], torch.sum(S, dim=0, dtype=torch.float64)[None, :c]
-    w: Any = weight.w
-    value = torch.sum(w * losses, dim=1, dtype=torch.float64)
-    return labels, losses[None], value, sums[1], sums[0]
+    programs = -(-n // SUMMED)
+    parts = X.new_empty((programs, K * D + K + 1))
+    add_up[(programs, D // ADD_UP["STEP"])](
+        X, picked, labels, losses, w, parts, n, d, stride, SUMMED, index is not None, K=K, D=D, PRECISION=PRECISION,
+        **ADD_UP,
+    )  # fmt: skip
+    sums = torch.sum(parts, dim=0, dtype=torch.float64)
+    T, S = sums[: K * D].view(K, D)[:c, :d], sums[K * D : K * D + c]
+    return labels, losses, sums[-1:], S[None], T
 
 
 def _padded(size: int) -> int:

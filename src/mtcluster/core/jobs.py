@@ -150,7 +150,7 @@ def advance(
 
 
 def bring_to_host(place: Place, Ls: list[Array]) -> tuple[Any, ...]:
-    """Losses and sample weights in NumPy's memory, as quantiles need them."""
+    """Losses and sample weights in NumPy's memory, as histograms need them."""
     return [host(L) for L in Ls], [host(b.u) for b in place.blocks], None
 
 
@@ -161,9 +161,9 @@ def loss_histograms(
     return (masses(Ls, us, probes, level),)
 
 
-def gathered_losses(place: Place, Ls: list[Array], us: list[Array]) -> tuple[Gathered]:
-    """The losses and sample weights themselves, where they are few."""
-    return (Gathered(Ls, us),)
+def gathered_losses(place: Place, Ls: list[Array]) -> tuple[Gathered]:
+    """The losses and sample weights themselves."""
+    return (Gathered(Ls, [b.u for b in place.blocks], place.xp),)
 
 
 def weigh(

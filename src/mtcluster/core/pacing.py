@@ -33,16 +33,15 @@ class Schedule:
         """The weights v of a stage that selects a fraction of the rows of each task, in each run."""
         shares, m = self.weighting.quantiles(fraction), len(rows.summary.rows)
         thresholds: list[list[list[float]]] = [[[] for _ in range(n_runs)] for _ in range(m)]
-        if shares:
+        if shares and n_runs * rows.summary.rows.sum() <= rows.few:
+            thresholds = rows.apply(gathered_losses, Ls)[-1].quantiles(shares)
+        elif shares:
             near, us, _ = rows.apply(bring_to_host, Ls, outputs=2)
-            if n_runs * rows.summary.rows.sum() <= rows.few:
-                thresholds = rows.apply(gathered_losses, near, us)[-1].quantiles(shares)
-            else:
 
-                def histograms(probes: list[tuple[int, int, int]], level: int) -> np.ndarray:
-                    return rows.apply(partial(loss_histograms, probes=probes, level=level), near, us)[-1]
+            def histograms(probes: list[tuple[int, int, int]], level: int) -> np.ndarray:
+                return rows.apply(partial(loss_histograms, probes=probes, level=level), near, us)[-1]
 
-                asked = [(k, run, q) for k in range(m) for run in range(n_runs) for q in shares]
-                found = np.reshape(quantiles(histograms, asked, rows.dtype), (m, n_runs, len(shares)))
-                thresholds = found.tolist()
+            asked = [(k, run, q) for k in range(m) for run in range(n_runs) for q in shares]
+            found = np.reshape(quantiles(histograms, asked, rows.dtype), (m, n_runs, len(shares)))
+            thresholds = found.tolist()
         return rows.apply(partial(weigh, weighting=self.weighting, thresholds=thresholds), Ls, outputs=1)[0]

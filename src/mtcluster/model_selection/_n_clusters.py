@@ -16,21 +16,22 @@ from sklearn.utils import check_random_state
 from .._utils.tables import Table
 from ..consensus import Consensus
 from ..consensus.embedding import Embedding
-from ..consensus.members import MAX_ITER, SEEDED, TOL, TRIAL_ITER, blocks_of
+from ..consensus.members import SEEDED, TRIAL_ITER, blocks_of, matched
 from ..core.arrays import Array
 from ..core.blocks import Blocks
 from ..core.centers import Centers
 from ..core.jobs import weighted_sums
 from ..core.kmeans import seeds
 from ..core.model import Model, State
-from ..core.solver import alternate, race, state_at
+from ..core.solver import alternate, first_state, race, state_at
 from ..engines import Engine
 from ..estimators._validation import open_rows
 
 __all__ = ["Selection", "select_n_clusters"]
 
 SPLITS = 5  # of the rows into halves
-STARTS = 4  # of each fit on a half
+STARTS = 4  # of each kind for each fit on a half
+MAX_ITER, TOL = 50, 1e-4
 WITHIN_WEIGHT = 0.5  # λ1 of these fits
 CLEAR = 0.5  # stability that some number of clusters must reach
 AS_GOOD = 0.9  # of the highest stability counts as the highest
@@ -191,12 +192,22 @@ def _split(found: Embedding, numbers: list[int], seed: int) -> list[tuple[float,
 
 def _fits(rows: Blocks, numbers: list[int], rng: np.random.Generator) -> State:
     """For each number of clusters the best of several fits: all of them side by side, from the same seeds."""
-    most, n = numbers[-1], len(numbers)
+    m, most, n = len(rows.origins), numbers[-1], len(numbers)
     present = np.repeat(np.arange(most) < np.array(numbers)[:, None], STARTS, axis=0)
-    trial = Model(most, WITHIN_WEIGHT, most, present=present)
+    together, apart = (Model(most, share, most, present=present) for share in (0.0, 1.0))
     Z = np.tile(seeds(rows.place.blocks, most, None, rng, STARTS, SEEDED), (n, 1, 1))
-    state = state_at(rows, trial, Z, trial.placed(Z, len(rows.origins)))
-    best = race(rows, trial, state, np.repeat(np.arange(n), STARTS), max_iter=TRIAL_ITER, tol=TOL)
+    state = state_at(rows, together, Z, together.placed(Z, m))
+    state = alternate(rows, together, state, max_iter=TRIAL_ITER, tol=TOL).state
+    starts, kinds = [[P[run] for P in state.Ps] for run in range(n * STARTS)], 1
+    if m > 1:
+        own = [np.tile(seeds([b], most, None, rng, STARTS, SEEDED), (n, 1, 1)) for b in rows.place.blocks]
+        state = state_at(rows, apart, own[0], np.stack(own, axis=1))
+        state = alternate(rows, apart, state, max_iter=TRIAL_ITER, tol=TOL).state
+        labels = [[P[run] for P in state.Ps] for run in range(n * STARTS)]
+        starts, kinds = [*starts, *matched(rows, apart, labels, np.repeat(numbers, STARTS).tolist())], 2
+    trial = Model(most, WITHIN_WEIGHT, most, present=np.tile(present, (kinds, 1)))
+    entries = np.tile(np.repeat(np.arange(n), STARTS), kinds)
+    best = race(rows, trial, first_state(rows, trial, starts), entries, max_iter=TRIAL_ITER, tol=TOL)
     model = Model(most, WITHIN_WEIGHT, most, present=present[::STARTS])
     return alternate(rows, model, best.state, max_iter=MAX_ITER, tol=TOL).state
 

@@ -20,25 +20,30 @@ Histograms = Callable[[list[tuple[int, int, int]], int], Array]  # (task, run, f
 
 @dataclass(frozen=True)
 class Gathered:
-    """Losses (R, n) and sample weights (n,) of each task."""
+    """Losses (R, n) and sample weights (n,) of each task, in one place."""
 
     Ls: list[Array]
     us: list[Array]
+    xp: Any = np
 
     def __add__(self, other: Gathered) -> Gathered:
-        Ls = [np.concatenate(pair, axis=1) for pair in zip(self.Ls, other.Ls, strict=True)]
-        return Gathered(Ls, [np.concatenate(pair) for pair in zip(self.us, other.us, strict=True)])
+        Ls = [self.xp.concat(pair, axis=1) for pair in zip(self.Ls, other.Ls, strict=True)]
+        return Gathered(Ls, [self.xp.concat(pair) for pair in zip(self.us, other.us, strict=True)], self.xp)
 
     def quantiles(self, shares: tuple[float, ...]) -> list[list[list[float]]]:
         """Weighted inverted-CDF quantiles: task → run → share."""
-        found = []
-        for L, u in zip(self.Ls, self.us, strict=True):
-            order = np.argsort(L, axis=1)
-            mass = np.cumsum(u[order], axis=1, dtype=np.float64)
-            at = np.stack([(mass < q * SLACK * mass[:, -1:]).sum(axis=1) for q in shares], axis=1)
-            values = np.take_along_axis(L, np.take_along_axis(order, at, axis=1), axis=1)
-            found.append(values.astype(np.float64).tolist())
-        return found
+        return [
+            [self._of_run(L[run, :], u, shares) for run in range(L.shape[0])]
+            for L, u in zip(self.Ls, self.us, strict=True)
+        ]
+
+    def _of_run(self, L: Array, u: Array, shares: tuple[float, ...]) -> list[float]:
+        xp = self.xp
+        order = xp.argsort(L)
+        mass = xp.cumulative_sum(xp.astype(xp.take(u, order), xp.float64))
+        wanted = [q * SLACK * float(mass[-1]) for q in shares]
+        at = xp.searchsorted(mass, xp.asarray(wanted, dtype=mass.dtype, device=mass.device))
+        return [float(value) for value in xp.take(L, xp.take(order, at))]
 
 
 def quantiles(histograms: Histograms, asked: list[Asked], dtype: Any) -> list[float]:
