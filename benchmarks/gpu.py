@@ -1,7 +1,8 @@
 """A GPU compared with the CPU of its machine: `python -m benchmarks.gpu --out FOLDER`.
 
 Agreement in float64, the time of an inner iteration in float32, and the memory bandwidth it achieves, compared with
-that of a plain copy on the device. Needs PyTorch with CUDA; CuPy's arrays are included if CuPy is installed.
+that of a plain copy on the device; the iteration with and without the fused kernel; a default fit over a plain fit from
+one start. Needs PyTorch with CUDA; CuPy's arrays are included if CuPy is installed.
 `--device cpu --rows 4000` is a quick check of this program on a machine without a GPU.
 """
 
@@ -14,8 +15,12 @@ os.environ["SCIPY_ARRAY_API"] = "1"  # before SciPy is imported: scikit-learn's 
 import argparse
 import json
 import time
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import sklearn
@@ -24,12 +29,15 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 
 from mtcluster import SPMTC
+from mtcluster.core import fused
 from mtcluster.core.model import Model
 from mtcluster.core.solver import alternate, first_state
 from mtcluster.datasets import make_multitask_blobs
 from mtcluster.estimators._validation import open_rows
 
 FEATURES, TASKS, CLUSTERS = 256, 4, 16
+PLAIN = {"within_weight": 0.5, "init": "pooled", "n_init": 1}
+LIMITS = {"GPU, ms per iteration": 2.0, "default fit / plain fit": 2.0}
 
 
 def overlapping_rows(n: int, d: int, c: int, seed: int = 0) -> np.ndarray:
@@ -45,7 +53,7 @@ def iteration_seconds(X: Any, tasks: np.ndarray, labels: np.ndarray, iterations:
     """Time of an inner iteration of the solver, from given labels; the first few are not counted."""
     model = Model(CLUSTERS, within_weight=0.5, n_components=CLUSTERS)
     with open_rows(BaseEstimator(), X, tasks, reset=True, centered=model.free_origin) as engine:
-        state = first_state(engine, model, engine.split(labels, np.asarray))
+        state = first_state(engine, model, [engine.split(labels, np.asarray)])
         state = alternate(engine, model, state, max_iter=2, tol=-np.inf).state
         _wait(X)
         began = time.perf_counter()
@@ -57,6 +65,36 @@ def iteration_seconds(X: Any, tasks: np.ndarray, labels: np.ndarray, iterations:
 def _wait(X: Any) -> None:
     if isinstance(X, torch.Tensor) and X.is_cuda:
         torch.cuda.synchronize()
+
+
+@contextmanager
+def kernel_used() -> Iterator[list[int]]:
+    """Counts the steps that the fused kernel takes."""
+    count, step = [0], fused.step
+
+    def counted(*arguments: Any) -> tuple[Any, ...]:
+        count[0] += 1
+        return step(*arguments)
+
+    with patch.object(fused, "step", counted):
+        yield count
+
+
+def without_kernel() -> Any:
+    """A context in which the array API path takes every step."""
+    return patch.object(fused, "available", lambda *arguments: False)
+
+
+def fit_seconds(X: Any, tasks: np.ndarray, rounds: int, **parameters: Any) -> float:
+    """Shortest time of a whole fit."""
+    times = []
+    for _ in range(rounds):
+        _wait(X)
+        began = time.perf_counter()
+        SPMTC(CLUSTERS, random_state=0, **parameters).fit(X, tasks=tasks)
+        _wait(X)
+        times.append(time.perf_counter() - began)
+    return min(times)
 
 
 def _copy_seconds(X: torch.Tensor, rounds: int = 20) -> float:
@@ -113,17 +151,24 @@ def measure(n: int, rounds: int, device: str) -> dict[str, Any]:
     tasks = np.arange(n) * TASKS // n
     mixed = rng.permutation(tasks)
     there = torch.asarray(X, device=device)
-    gpu = min(iteration_seconds(there, tasks, labels, 50) for _ in range(rounds))
+    with kernel_used() as steps:
+        gpu = min(iteration_seconds(there, tasks, labels, 50) for _ in range(rounds))
     gpu_mixed = min(iteration_seconds(there, mixed, labels, 50) for _ in range(2))
+    with without_kernel():
+        plain = min(iteration_seconds(there, tasks, labels, 50) for _ in range(rounds))
+        plain_mixed = min(iteration_seconds(there, mixed, labels, 50) for _ in range(2))
     copy = _copy_seconds(there)
     cpu = min(iteration_seconds(X, tasks, labels, 5) for _ in range(2))
-    # X twice (once for the products, once for the sums), the memberships and losses written, labels, weights, sample
-    # weights and squared lengths read: 8 bytes per label, 4 per float.
-    moved = 2 * X.nbytes + n * (8 + 4 + 8 + 4 + 4 + 4)
+    # X once with the kernel, else twice (for the products and for the sums), the memberships and losses written, labels,
+    # weights, sample weights and squared lengths read: 8 bytes per label, 4 per float.
+    moved = (1 if steps[0] else 2) * X.nbytes + n * (8 + 4 + 8 + 4 + 4 + 4)
     copied = 2 * X.nbytes
     return {
         "GPU, ms per iteration": 1e3 * gpu,
         "GPU, tasks interleaved, ms": 1e3 * gpu_mixed,
+        "GPU without the kernel, ms": 1e3 * plain,
+        "GPU without the kernel, tasks interleaved, ms": 1e3 * plain_mixed,
+        "steps that the kernel took": steps[0],
         "CPU, ms per iteration": 1e3 * cpu,
         "CPU / GPU": cpu / gpu,
         "bytes per iteration, GB": moved / 1e9,
@@ -131,6 +176,67 @@ def measure(n: int, rounds: int, device: str) -> dict[str, Any]:
         "bandwidth of a copy, GB/s": copied / copy / 1e9,
         "share of the copy's bandwidth": moved / gpu / (copied / copy),
     }
+
+
+def measure_fits(n: int, rounds: int, device: str) -> dict[str, Any]:
+    """A default fit over a plain fit from one start, in turns, and the fits with the kernel and without it."""
+    torch.backends.cuda.matmul.allow_tf32 = False
+    X = torch.asarray(overlapping_rows(n, FEATURES, CLUSTERS), device=device)
+    tasks = np.arange(n) * TASKS // n
+    mixed = np.random.default_rng(0).permutation(tasks)
+    few = SPMTC(CLUSTERS, random_state=0)
+    few.fit(X[: 50 * CLUSTERS], tasks=np.arange(50 * CLUSTERS) % TASKS)  # loads libraries
+    found: dict[str, Any] = {}
+    for name, own in (("", tasks), (", tasks interleaved", mixed)):
+        pairs = [
+            (fit_seconds(X, own, 1), fit_seconds(X, own, 1, **PLAIN)) for _ in range(rounds if not name else 2)
+        ]  # in turns
+        default, plain = (min(times) for times in zip(*pairs, strict=True))
+        found[f"default fit{name}, s"] = default
+        found[f"plain fit from one start{name}, s"] = plain
+        found[f"default fit / plain fit{name}"] = default / plain
+    with kernel_used() as steps:
+        own = SPMTC(CLUSTERS, random_state=0, **PLAIN).fit(X, tasks=tasks)
+    with without_kernel():
+        reference = SPMTC(CLUSTERS, random_state=0, **PLAIN).fit(X, tasks=tasks)
+    a, b = _numpy(own.losses_).astype(float), _numpy(reference.losses_).astype(float)
+    return found | {
+        "iterations of the plain fit": int(own.n_iter_),
+        "the same without the kernel": int(reference.n_iter_),
+        "steps that the kernel took": steps[0],
+        "equal labels with and without the kernel, share": float(
+            np.mean(_numpy(own.labels_) == _numpy(reference.labels_))
+        ),
+        "largest relative difference of losses": float((np.abs(a - b) / np.maximum(np.abs(b), 1e-12)).max()),
+        "relative difference of the sums of losses": float(abs(a.sum() - b.sum()) / b.sum()),
+        **same_step(X, tasks),
+    }
+
+
+def same_step(X: Any, tasks: np.ndarray) -> dict[str, float]:
+    """Ten iterations from the same labels with the kernel and without it, before differences can add up."""
+    labels = np.random.default_rng(0).integers(CLUSTERS, size=len(tasks))
+    model = Model(CLUSTERS, within_weight=0.5, n_components=CLUSTERS)
+    states = []
+    with open_rows(BaseEstimator(), X, tasks, reset=True, centered=model.free_origin) as engine:
+        start = first_state(engine, model, [engine.split(labels, np.asarray)])
+        states.append(alternate(engine, model, start, max_iter=10, tol=-np.inf))
+        with without_kernel():
+            states.append(alternate(engine, model, start, max_iter=10, tol=-np.inf))
+        values = [state.final[0] for state in states]
+    return {"relative difference of objectives after ten iterations": abs(values[0] / values[1] - 1)}
+
+
+def shown(name: str, value: float) -> str:
+    """A line of a table, with the limit where there is one; bold where it is missed."""
+    text = (
+        f"{value:,}" if isinstance(value, int) else f"{value:,.2f}" if value >= 0.01 or value == 0 else f"{value:.1e}"
+    )
+    if name.endswith("share"):
+        text = f"{value:.6f}"
+    if name in LIMITS:
+        text = f"{text} (≤ {LIMITS[name]:g})" if value <= LIMITS[name] else f"**{text}** (≤ {LIMITS[name]:g})"
+    return f"| {name} | {text} |"
 
 
 def page(found: dict[str, Any]) -> str:
@@ -156,12 +262,23 @@ def page(found: dict[str, Any]) -> str:
         "## An inner iteration",
         "",
         f"Dense {found['rows']:,} x {FEATURES}, {TASKS} tasks, {CLUSTERS} clusters, float32, TF32 off; best of several",
-        "runs of the solver's loop, 50 iterations on the GPU, 5 on the CPU. Bytes: X read twice, labels read and",
-        "written, losses written, weights, sample weights and squared lengths read. A copy reads and writes all of X.",
+        "runs of the solver's loop, 50 iterations on the GPU, 5 on the CPU. The GPU takes steps with the fused kernel where",
+        "it can, and without it where that is said. Bytes: X read once with the kernel, else twice, labels read and written,",
+        " losses written, weights, sample weights and squared lengths read. A copy reads and writes all of X.",
         "",
         "| | |",
         "|---|---|",
-        *(f"| {name} | {value:,.2f} |" for name, value in found["iteration"].items()),
+        *(shown(name, value) for name, value in found["iteration"].items()),
+        "",
+        "## Whole fits",
+        "",
+        "The same rows on the GPU, in turns, best of several: SPMTC with its defaults, and a plain fit from one start",
+        '(`SPMTC(16, within_weight=0.5, init="pooled", n_init=1)`). The plain fit with the fused kernel and without it:',
+        "share of equal labels, and differences of the losses of rows. Rows that change their cluster change their loss.",
+        "",
+        "| | |",
+        "|---|---|",
+        *(shown(name, value) for name, value in found["fits"].items()),
         "",
     ]
     return "\n".join(lines)
@@ -175,6 +292,7 @@ def main() -> None:
     parser.add_argument("--device", default="cuda", help="PyTorch device (default cuda)")
     arguments = parser.parse_args()
     sklearn.set_config(array_api_dispatch=True)
+    warnings.simplefilter("ignore")  # fits that are stopped on purpose
     kinds = ["torch"]
     try:
         import cupy
@@ -190,6 +308,7 @@ def main() -> None:
         "versions": versions,
         "agreement": [agreement(kind, arguments.device) for kind in kinds],
         "iteration": measure(arguments.rows, arguments.rounds, arguments.device),
+        "fits": measure_fits(arguments.rows, min(arguments.rounds, 3), arguments.device),
     }
     arguments.out.mkdir(parents=True, exist_ok=True)
     (arguments.out / "gpu.json").write_text(json.dumps(found, indent=1) + "\n")
