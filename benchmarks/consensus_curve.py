@@ -172,8 +172,8 @@ def markdown(found: list[Fitted]) -> str:
         "",
         "Made by `python -m benchmarks.consensus_curve --out docs/results`: default SPMTC with consensuses of "
         f"different sizes, {seeds} seeds on each of {len({fit.name for fit in found})} sets. ACC in points; per task: "
-        "the mean over tasks, joint: of all rows together. All sets count the same. ± is the standard error over seeds. "
-        "Seconds are those of a whole fit, one thread, with two processes at a time. Every fit is a row of "
+        "the mean over tasks, joint: of all rows together. All sets count the same. ± is the standard error over "
+        "seeds. Seconds are those of a whole fit, one thread, with two processes at a time. Every fit is a row of "
         "[consensus_curve.csv](consensus_curve.csv).",
         "",
         "![Accuracy against sample size and number of members](consensus_curve.png)",
