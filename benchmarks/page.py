@@ -178,7 +178,7 @@ def _bars(axes: Any, times: dict[str, dict[str, float]], title: str) -> None:
     axes.invert_yaxis()
     axes.set(xscale="log", xlabel="seconds", title=title)
     if times:
-        axes.legend(fontsize="x-small")
+        axes.legend(fontsize="small", loc="upper center", bbox_to_anchor=(0.4, -0.15), ncols=3)
 
 
 def _series(rows: list[Row], part: str, quantity: str, *, by_case: bool) -> dict[str, dict[str, float]]:
