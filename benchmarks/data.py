@@ -17,7 +17,7 @@ from sklearn.cluster import KMeans
 Array = NDArray[Any]
 
 
-KINDS = {"dense": "dense", "counts": "sparse counts", "tfidf": "sparse TF-IDF"}
+KINDS = {"dense": "dense", "blobs": "dense blobs", "counts": "sparse counts", "tfidf": "sparse TF-IDF"}
 LARGE = 40_000  # rows from which fixed costs are negligible
 
 
@@ -32,7 +32,8 @@ class Shape:
     n_clusters: int = 8
     tokens: int = 0  # text: words per row, some of them equal, so that there are fewer non-zeros
     topic_strength: float = 0.0  # text: standard deviation of the log odds of a word between topics
-    separation: float = 0.0  # dense: standard deviation of the centres; that of rows around them is 1
+    # dense: standard deviation of the centres; blobs: their usual distance; that of rows around them is 1 in both
+    separation: float = 0.0
     latent: int = 0  # dense: dimension of the space the blobs lie in
     noise: float = 0.0  # dense: standard deviation of the noise in every feature
     task_shift: float = 0.0  # difference of the centres (dense) and log odds (text) of a task from the common ones
@@ -57,6 +58,12 @@ TALL = Shape("dense", 100_000, 128, latent=12, noise=0.3, separation=0.7, task_s
 WIDE = Shape("dense", 2_000, 5_000, latent=6, noise=0.03, separation=0.7, task_shift=0.3, seed=17)
 SHAPES = (COUNTS, TFIDF, TALL, WIDE)
 
+# Separated blobs, on which k-means needs few iterations: nothing is gained there by stopping early.
+TABLE = Shape("blobs", 240, 4, n_tasks=3, n_clusters=3, separation=6.0, seed=1)
+MEDIUM_BLOBS = Shape("blobs", 5_000, 50, separation=6.0, seed=2)
+TALL_BLOBS = Shape("blobs", 100_000, 128, separation=6.0, seed=3)
+WIDE_BLOBS = Shape("blobs", 2_000, 5_000, separation=6.0, seed=4)
+
 # The size of the paper's PEOPLEvsPLACES: two tasks, two clusters, 70 non-zeros per row.
 PAPER = Shape("counts", 2_154, 4_562, n_tasks=2, n_clusters=2, tokens=77, topic_strength=0.2, task_shift=0.1, seed=5)
 
@@ -71,6 +78,8 @@ def make_rows(shape: Shape) -> tuple[Any, Array]:
     rng = np.random.default_rng(shape.seed)
     tasks = make_tasks(shape.n, shape.n_tasks, rng)
     topics = rng.integers(shape.n_clusters, size=shape.n)
+    if shape.kind == "blobs":
+        return _separated_blobs(shape, topics, rng), tasks
     if shape.kind == "dense":
         return _blobs(shape, tasks, topics, rng), tasks
     counts = _text(shape, tasks, topics, rng)
@@ -84,6 +93,14 @@ def _blobs(shape: Shape, tasks: Array, topics: Array, rng: np.random.Generator) 
     loadings = np.linalg.qr(rng.normal(size=(shape.d, shape.latent)))[0].T
     X = (centers[tasks, topics] + rng.normal(size=(shape.n, shape.latent))) @ loadings
     X += shape.noise * rng.standard_normal(X.shape)
+    return X
+
+
+def _separated_blobs(shape: Shape, topics: Array, rng: np.random.Generator) -> Array:
+    """Gaussian blobs in the feature space, the same in all tasks: the usual distance of two centres is `separation`."""
+    centers = rng.normal(scale=shape.separation / np.sqrt(2 * shape.d), size=(shape.n_clusters, shape.d))
+    X = rng.standard_normal((shape.n, shape.d))
+    X += centers[topics]
     return X
 
 

@@ -1,7 +1,8 @@
 """The methods that are timed, by name; as a program, one of them in its own process, to measure its peak memory.
 
 `python -m benchmarks.fits FOLDER METHOD N_CLUSTERS` prints seconds, peak memory in addition to what was used before
-(the rows, the libraries, the arguments of the method) and iterations, as JSON.
+(the rows, the libraries, the arguments of the method) and iterations, as JSON. `python -m benchmarks.fits FOLDER
+METHOD|METHOD N_CLUSTERS ROUNDS` prints the shortest time of each of several methods, taken in turns.
 """
 
 from __future__ import annotations
@@ -19,11 +20,12 @@ from typing import Any
 import numpy as np
 from benchmarks import naive
 from benchmarks.data import random_memberships
-from benchmarks.timing import memory, seconds_of
+from benchmarks.timing import SEPARATOR, best_times, memory, seconds_of
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.cluster import KMeans, SpectralClustering
 from sklearn.decomposition import NMF
+from threadpoolctl import ThreadpoolController
 
 from mtcluster import LSSMTC, SPMTC
 
@@ -74,6 +76,38 @@ def floor(X: Any, tasks: Array, n_clusters: int) -> Call:
             rows.T @ R
 
     return products
+
+
+def floor_of_runs(X: Any, columns: int) -> Call:
+    """The two products of an inner iteration of several runs, with the columns of all of them."""
+    rng = np.random.default_rng(0)
+    C = rng.normal(size=(columns, X.shape[1])).astype(X.dtype)
+    H = rng.uniform(size=(columns, X.shape[0])).astype(X.dtype)
+
+    def products() -> None:
+        X @ C.T
+        H @ X
+
+    return products
+
+
+def both_floors(products: Call, times: int) -> dict[str, Call]:
+    """The two products, repeated as often as there are iterations, with the default threads of BLAS and with one.
+
+    The faster one counts: if another process keeps a core busy, threads that wait for each other make small products
+    many times slower.
+    """
+    controller = ThreadpoolController()
+
+    def repeated() -> None:
+        for _ in range(times):
+            products()
+
+    def repeated_on_one() -> None:
+        with controller.limit(limits=1):
+            repeated()
+
+    return {"floor": repeated, "floor, one thread": repeated_on_one}
 
 
 def from_start(X: Any, tasks: Array, n_clusters: int, max_iter: int, kind: str) -> Call:
@@ -145,12 +179,18 @@ def measure(prepare: Method, X: Any, tasks: Array, n_clusters: int) -> dict[str,
     return {"seconds": seconds, "peak": peak, "iterations": int(getattr(fitted[0], "n_iter_", 0))}
 
 
-def main(folder: str, method: str, n_clusters: str) -> None:
+def main(folder: str, names: str, n_clusters: str, rounds: str = "") -> None:
     warnings.simplefilter("ignore")  # peers that stop early, a projection that does not couple the tasks
     few = np.random.default_rng(0).uniform(size=(200, 12))
-    METHODS[method](few, np.arange(200) % 2, 2)()  # loads libraries and starts threads
+    methods = names.split(SEPARATOR)
+    for method in methods:
+        METHODS[method](few, np.arange(200) % 2, 2)()  # loads libraries and starts threads
     X, tasks = load_rows(Path(folder))
-    print(json.dumps(measure(METHODS[method], X, tasks, int(n_clusters))))
+    if rounds:
+        calls = {method: METHODS[method](X, tasks, int(n_clusters)) for method in methods}
+        print(json.dumps(best_times(calls, int(rounds))))
+    else:
+        print(json.dumps(measure(METHODS[names], X, tasks, int(n_clusters))))
 
 
 if __name__ == "__main__":

@@ -4,26 +4,48 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 from benchmarks.rows import Row
 
 SIGNS = {"<=": "≤", ">=": "≥"}
 TITLES = {
+    "fits": (
+        "A default fit compared with k-means",
+        "Complete fits on the same rows: SPMTC with all defaults, and scikit-learn's KMeans with ten starts, in turns "
+        "in one process for each data set. Tasks of generated rows are interleaved. Blobs: the usual distance of two "
+        "centres is 6, the standard deviation of rows around them 1 in every feature. Peak memory is that of one more "
+        "fit in its own process, in addition to what it used before, which includes X; the limit is 10 (n c + m c d) "
+        "numbers + 50 MB.",
+    ),
+    "runs": (
+        "Runs side by side",
+        "The loop of the solver from random labels, on rows with interleaved tasks: all runs in one call, compared "
+        "with one call for each of them. At least 6 was asked against the calls of the state before, whose loop "
+        "carried one run only; the calls of one run now have no limit. The floor of an iteration of R runs is the "
+        "time of the two products X @ C.T (C: R c × d) and H @ X (H: R c × n), with the threads of BLAS or with one, "
+        "whichever is faster; the time of an iteration is the difference between loops of many and few.",
+    ),
     "iteration": (
         "An inner iteration compared with its floor",
         "The floor is the time of the products that an iteration needs, X_k @ C (d × c) and X_k.T @ R (n_k × c) for "
         "each task, as library calls on rows grouped by task, with the threads of BLAS or with one, whichever is "
         "faster. The time of an iteration is the difference between fits of many and few iterations from the same "
-        "start, on rows with interleaved tasks. Peak memory is that of a fit of a few iterations, in addition to "
-        "what the process used before, which includes X.",
+        "start, on rows with interleaved tasks; task after task: the same rows, sorted by task. Peak memory is that "
+        "of a fit of a few iterations, in addition to what the process used before, which includes X.",
     ),
-    "fits": (
+    "commands": (
+        "What one waits for",
+        "Processor time is user and system time of the whole process; `python -c pass` is what Python itself takes. "
+        "The table is a CSV file with a column of three tasks. select_n_clusters and restart_stability with their "
+        "defaults, in the time of one default fit of the same rows.",
+    ),
+    "peers": (
         "Fits compared with other methods",
-        "Complete fits, each in its own process, on the same rows. SPMTC: all defaults; with within_weight=0.5: "
-        "the plain model from six k-means starts. SpectralClustering uses the neighbour graph, since its dense "
-        "kernel does not fit in memory for the large shapes, and fewer rows where the graph takes minutes. For NMF "
-        "dense rows are shifted to be non-negative. Peak memory is that of the process during the fit, in addition to "
-        "what it used before, which includes X; the limit is 10 (n c + m c d) numbers + 50 MB.",
+        "Complete fits, each in its own process, on rows whose clusters overlap. SPMTC: all defaults; with "
+        "within_weight=0.5: the plain model from six k-means starts. SpectralClustering uses the neighbour graph, "
+        "since its dense kernel does not fit in memory for the large shapes, and fewer rows where the graph takes "
+        "minutes. For NMF dense rows are shifted to be non-negative. Peak memory as above.",
     ),
     "paper": (
         "At the size of the paper's PEOPLEvsPLACES",
@@ -124,13 +146,13 @@ def markdown(rows: list[Row]) -> str:
 
 
 def plot(rows: list[Row], path: Path) -> None:
-    """Left: growth over a factor of 64. Right: times of fits."""
+    """Growth over a factor of 64, times of default fits and k-means, and times of fits of all methods."""
     import matplotlib
 
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.2), layout="constrained")
+    figure, (left, middle, right) = plt.subplots(1, 3, figsize=(17, 4.6), layout="constrained")
     for name, points in _series(rows, "growth", "an iteration", by_case=True).items():
         factors = [float(subject.removeprefix("× ")) for subject in points]
         first = next(iter(points.values()))
@@ -139,20 +161,24 @@ def plot(rows: list[Row], path: Path) -> None:
     left.set(xlabel="size, relative", ylabel="time of an inner iteration, relative", title="Growth of an iteration")
     left.set_xticks([1, 4, 16, 64], ["1", "4", "16", "64"])
     left.legend()
-    times = _series(rows, "fits", "time", by_case=False)
+    _bars(middle, _series(rows, "fits", "time", by_case=False), "Default fits and k-means")
+    _bars(right, _series(rows, "peers", "time", by_case=False), "Fits of several methods")
+    figure.savefig(path, dpi=120)
+    plt.close(figure)
+
+
+def _bars(axes: Any, times: dict[str, dict[str, float]], title: str) -> None:
+    """Seconds as bars: cases down, one bar for each subject."""
     cases = list(dict.fromkeys(case for values in times.values() for case in values))
     height = 0.8 / max(len(times), 1)
     for shift, (method, values) in enumerate(times.items()):
         places = [cases.index(case) + (shift - (len(times) - 1) / 2) * height for case in values]
-        right.barh(places, list(values.values()), height, label=method)
-    right.set_yticks(range(len(cases)), cases)
-    right.invert_yaxis()
-    right.set(xscale="log", xlabel="seconds", title="Fits")
-    figure.legend(
-        *right.get_legend_handles_labels(), loc="outside lower right", ncols=max(len(times), 1), fontsize="small"
-    )
-    figure.savefig(path, dpi=120)
-    plt.close(figure)
+        axes.barh(places, list(values.values()), height, label=method)
+    axes.set_yticks(range(len(cases)), cases)
+    axes.invert_yaxis()
+    axes.set(xscale="log", xlabel="seconds", title=title)
+    if times:
+        axes.legend(fontsize="small", loc="upper center", bbox_to_anchor=(0.4, -0.15), ncols=3)
 
 
 def _series(rows: list[Row], part: str, quantity: str, *, by_case: bool) -> dict[str, dict[str, float]]:

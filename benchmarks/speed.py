@@ -11,21 +11,54 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from benchmarks import data, page, timing
+from benchmarks.commands import measure_commands
 from benchmarks.data import LARGE, Shape
-from benchmarks.fits import NAIVE_ITERATIONS, floor, saved
+from benchmarks.fits import NAIVE_ITERATIONS, both_floors, floor, saved
 from benchmarks.rows import Row, measured, read_rows, write_rows
+from benchmarks.runs import measure_runs
 from benchmarks.scaling import PACES, measure_dask, measure_growth, seconds_an_iteration
 from scipy import sparse
-from threadpoolctl import ThreadpoolController
+
+from mtcluster.datasets import load_digits_tasks, load_task_set
 
 FEWER_ROWS = 5_000  # for SpectralClustering, whose neighbour graph takes minutes at the large shapes
 FIXED = "SPMTC, within_weight=0.5"
 BUSY = 0.5  # load before the run
 NAIVE = "the paper as written"
+KMEANS = "KMeans(n_init=10)"
+SORTED_KINDS = ("LSSMTC, binary", "SPMTC, binary")
+
+# The rows, how they are made, number of clusters, limit of the time of a default fit over that of k-means.
+FitCase = tuple[str, Callable[[], tuple[Any, Any]], int, str]
+
+
+def _digits() -> tuple[Any, Any]:
+    X, _, tasks = load_digits_tasks()
+    return X, np.unique(tasks, return_inverse=True)[1]
+
+
+def _counts() -> tuple[Any, Any]:
+    X, _, tasks = load_task_set("rec_vs_talk")
+    return X.astype(float), np.unique(tasks, return_inverse=True)[1]
+
+
+def _fit_cases(table: Shape, medium: Shape, large: tuple[Shape, ...]) -> tuple[FitCase, ...]:
+    def generated(shape: Shape, limit: str) -> FitCase:
+        return f"{shape}", partial(data.make_rows, shape), shape.n_clusters, limit
+
+    return (
+        generated(table, "<= 2"),
+        ("1 797 × 64 digits tasks", _digits, 10, "<= 2"),
+        ("rec_vs_talk, raw counts", _counts, 2, "<= 2"),
+        generated(medium, "<= 2"),
+        *(generated(shape, "<= 1") for shape in large),
+    )
 
 
 @dataclass(frozen=True)
@@ -37,8 +70,17 @@ class Plan:
     kmeans_starts: int = 10
     growth_base: int = 2_000
     dask_rows: tuple[int, ...] = (1_000_000, 2_000_000, 4_000_000)
+    fits: tuple[FitCase, ...] = _fit_cases(
+        data.TABLE, data.MEDIUM_BLOBS, (data.TALL_BLOBS, data.WIDE_BLOBS, data.TFIDF)
+    )
+    heavy: int = 10_000_000  # n · d from which the memory of fits is measured
+    sorted_from: int = LARGE  # rows from which an iteration is also measured with tasks one after the other
+    table: Shape = data.TABLE
+    medium: Shape = data.MEDIUM_BLOBS
+    many_runs: int = 20
     rounds: int = 3
     short_rounds: int = 5  # for calls of a second or less
+    long_rounds: int = 2  # for other methods, some of which take many seconds
 
 
 QUICK = Plan(
@@ -52,8 +94,18 @@ QUICK = Plan(
     kmeans_starts=2,
     growth_base=400,
     dask_rows=(40_000, 80_000, 160_000),
+    fits=_fit_cases(
+        data.TABLE,
+        data.MEDIUM_BLOBS.at_most(1_000),
+        (data.TALL_BLOBS.at_most(8_000), replace(data.WIDE_BLOBS, n=500, d=500), replace(data.TFIDF, n=4_000, d=500)),
+    ),
+    heavy=500_000,
+    sorted_from=4_000,
+    medium=data.MEDIUM_BLOBS.at_most(1_000),
+    many_runs=6,
     rounds=1,
     short_rounds=2,
+    long_rounds=1,
 )
 
 
@@ -68,66 +120,92 @@ def measure_data(plan: Plan) -> Iterator[Row]:
 
 
 def measure_iteration(plan: Plan) -> Iterator[Row]:
-    """An inner iteration compared with the two products that it needs."""
-    few, many = PACES["LSSMTC, binary"]
+    """An inner iteration compared with the two products that it needs, on rows with interleaved tasks.
+
+    Large shapes also with the rows of a task one after the other.
+    """
     for shape in plan.shapes:
         X, tasks = data.make_rows(shape)
-        floors = _floors(floor(X, tasks, shape.n_clusters), many - few)
-        seconds = seconds_an_iteration(X, tasks, shape.n_clusters, plan.short_rounds, tuple(PACES), floors)
-        seconds = {"floor": min(seconds.pop(name) for name in floors) / (many - few), **seconds}
+        large = shape.n >= LARGE
+        seconds = _iterations(X, tasks, shape.n_clusters, tuple(PACES), plan.short_rounds)
         with saved(X, tasks) as folder:
             peaks = timing.best_in_children(folder, list(seconds), shape.n_clusters, rounds=1)
-        limit = "<= 1.5" if shape.n >= LARGE else "<= 3"
+        limit = "<= 1.5" if large else "<= 3"
         for name, value in seconds.items():
             yield measured("iteration", shape, name, "an iteration", 1e3 * value, "ms")
             own = "" if name == "floor" else limit
             yield measured("iteration", shape, name, "over the floor", value / seconds["floor"], "×", own)
             yield measured("iteration", shape, name, "peak beyond X", peaks[name]["peak"], "MB")
+        if shape.n < plan.sorted_from:
+            continue
+        order = np.argsort(tasks, kind="stable")
+        X, tasks, case = X[order], tasks[order], f"{shape}, task after task"
+        seconds = _iterations(X, tasks, shape.n_clusters, SORTED_KINDS, plan.short_rounds)
+        for name, value in seconds.items():
+            yield measured("iteration", case, name, "an iteration", 1e3 * value, "ms")
+            own = "" if name == "floor" else limit
+            yield measured("iteration", case, name, "over the floor", value / seconds["floor"], "×", own)
 
 
-def _floors(products: Callable[[], None], times: int) -> dict[str, Callable[[], None]]:
-    """The two products, repeated as often as there are iterations, with the default threads of BLAS and with one.
-
-    The faster one counts: if another process keeps a core busy, threads that wait for each other make small products
-    many times slower.
-    """
-    controller = ThreadpoolController()
-
-    def repeated() -> None:
-        for _ in range(times):
-            products()
-
-    def repeated_on_one() -> None:
-        with controller.limit(limits=1):
-            repeated()
-
-    return {"floor": repeated, "floor, one thread": repeated_on_one}
+def _iterations(X: Any, tasks: Any, n_clusters: int, kinds: tuple[str, ...], rounds: int) -> dict[str, float]:
+    """Seconds of an iteration of each kind of fit, and of the floor, in turns."""
+    few, many = PACES["LSSMTC, binary"]
+    floors = both_floors(floor(X, tasks, n_clusters), many - few)
+    seconds = seconds_an_iteration(X, tasks, n_clusters, rounds, kinds, floors)
+    return {"floor": min(seconds.pop(name) for name in floors) / (many - few), **seconds}
 
 
 def measure_fits(plan: Plan) -> Iterator[Row]:
-    """A default fit compared with other methods."""
+    """A default fit over k-means with ten starts, in turns in one process; memory of both at the large shapes."""
+    for case, make, n_clusters, limit in plan.fits:
+        try:
+            X, tasks = make()
+        except FileNotFoundError as error:
+            print(f"fits, {case} left out: {error}", flush=True)
+            continue
+        with saved(X, tasks) as folder:
+            seconds = timing.alternating_in_child(folder, ["SPMTC", KMEANS], n_clusters, plan.short_rounds)
+            peaks = {}
+            if X.shape[0] * X.shape[1] >= plan.heavy:
+                peaks = timing.best_in_children(folder, ["SPMTC", KMEANS], n_clusters, rounds=1)
+        for method, value in seconds.items():
+            yield measured("fits", case, method, "time", value, "s")
+        if peaks:
+            most = _most_memory(X, len(np.unique(tasks)), n_clusters)
+            yield measured("fits", case, "SPMTC", "peak beyond X", peaks["SPMTC"]["peak"], "MB", most)
+            yield measured("fits", case, KMEANS, "peak beyond X", peaks[KMEANS]["peak"], "MB")
+        yield measured("fits", case, KMEANS, "time of SPMTC over it", seconds["SPMTC"] / seconds[KMEANS], "×", limit)
+
+
+def _most_memory(X: Any, n_tasks: int, n_clusters: int) -> str:
+    numbers = 10 * n_clusters * (X.shape[0] + n_tasks * X.shape[1])
+    return f"<= {8 * numbers / timing.MB + 50:.0f}"
+
+
+def measure_peers(plan: Plan) -> Iterator[Row]:
+    """A default fit compared with other methods, each in its own process."""
     for shape in plan.shapes:
-        peers = ["KMeans(n_init=10)", "NMF"]
+        peers = [KMEANS, "NMF"]
         if shape.n > FEWER_ROWS:
-            yield from _fits(shape.at_most(FEWER_ROWS), ["SPMTC"], ["SpectralClustering"], plan.rounds)
+            yield from _peers(shape.at_most(FEWER_ROWS), ["SPMTC"], ["SpectralClustering"], plan.long_rounds)
         else:
             peers.append("SpectralClustering")
-        yield from _fits(shape, ["SPMTC", FIXED], peers, plan.rounds)
+        yield from _peers(shape, ["SPMTC", FIXED], peers, plan.long_rounds)
 
 
-def _fits(shape: Shape, ours: list[str], peers: list[str], rounds: int) -> Iterator[Row]:
-    with saved(*data.make_rows(shape)) as folder:
+def _peers(shape: Shape, ours: list[str], peers: list[str], rounds: int) -> Iterator[Row]:
+    X, tasks = data.make_rows(shape)
+    with saved(X, tasks) as folder:
         found = timing.best_in_children(folder, [*ours, *peers], shape.n_clusters, rounds)
-    numbers = 10 * shape.n_clusters * (shape.n + shape.n_tasks * shape.d)
-    most = f"<= {8 * numbers / timing.MB + 50:.0f}"
+    most = _most_memory(X, shape.n_tasks, shape.n_clusters)
     for method, measures in found.items():
-        yield measured("fits", shape, method, "time", measures["seconds"], "s")
-        yield measured("fits", shape, method, "peak beyond X", measures["peak"], "MB", most if method in ours else "")
+        yield measured("peers", shape, method, "time", measures["seconds"], "s")
+        yield measured("peers", shape, method, "peak beyond X", measures["peak"], "MB", most if method in ours else "")
     for method in peers:
         time_ratio, peak_ratio = (found["SPMTC"][key] / found[method][key] for key in ("seconds", "peak"))
-        limit = "<= 2" if method.startswith("KMeans") and shape.n >= LARGE else ""
-        yield measured("fits", shape, method, "time of SPMTC over it", time_ratio, "×", limit)
-        yield measured("fits", shape, method, "peak of SPMTC over it", peak_ratio, "×")
+        limit = "<= 2" if method == KMEANS and shape.n >= LARGE else ""
+        yield measured("peers", shape, method, "time of SPMTC over it", time_ratio, "×", limit)
+        yield measured("peers", shape, method, "peak of SPMTC over it", peak_ratio, "×")
 
 
 def measure_paper(plan: Plan) -> Iterator[Row]:
@@ -162,8 +240,11 @@ def measure_machine() -> Iterator[Row]:
 
 PARTS: dict[str, Callable[[Plan], Iterator[Row]]] = {
     "data": measure_data,
-    "iteration": measure_iteration,
     "fits": measure_fits,
+    "runs": lambda plan: measure_runs(plan.medium, plan.many_runs, plan.short_rounds),
+    "iteration": measure_iteration,
+    "commands": lambda plan: measure_commands(plan.table, plan.medium, plan.short_rounds),
+    "peers": measure_peers,
     "paper": measure_paper,
     "growth": lambda plan: measure_growth(plan.growth_base, plan.short_rounds),
     "dask": lambda plan: measure_dask(plan.dask_rows, plan.rounds),

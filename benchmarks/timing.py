@@ -18,6 +18,8 @@ import numpy as np
 MB = 1e6
 ENOUGH = 10.0  # seconds: a call that has taken longer in total is not measured again
 
+SEPARATOR = "|"  # of the names of methods in a command
+
 Measures = dict[str, float]  # seconds and other measures
 
 
@@ -59,6 +61,24 @@ def in_child(folder: Path, method: str, n_clusters: int) -> Measures:
     command = [sys.executable, "-m", "benchmarks.fits", str(folder), method, str(n_clusters)]
     done = subprocess.run(command, stdout=subprocess.PIPE, check=True, text=True)
     return json.loads(done.stdout.splitlines()[-1])
+
+
+def alternating_in_child(folder: Path, methods: Sequence[str], n_clusters: int, rounds: int) -> dict[str, float]:
+    """Shortest time of methods of `benchmarks.fits`, taken in turns in one new process, on saved rows."""
+    command = [sys.executable, "-m", "benchmarks.fits", str(folder), SEPARATOR.join(methods), str(n_clusters)]
+    done = subprocess.run([*command, str(rounds)], stdout=subprocess.PIPE, check=True, text=True)
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def cpu_seconds_of(command: Sequence[str], cwd: Path | None = None) -> Measures:
+    """Processor time (user and system) of a command and its children, and its wall-clock time."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    began = time.perf_counter()
+    subprocess.run(command, stdout=subprocess.DEVNULL, check=True, cwd=cwd)
+    wall = time.perf_counter() - began
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu = after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
+    return {"seconds": wall, "cpu": cpu}
 
 
 def memory() -> tuple[float, float]:
