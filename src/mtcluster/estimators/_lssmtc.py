@@ -63,8 +63,8 @@ class LSSMTC(MultiTaskClusterer):
     random_state : int, RandomState or None, default=None
         Determines random number generation. Pass an int for reproducible results.
     n_jobs : int, default=None
-        Number of starts, or of groups of members of a consensus, that run at the same time, in threads. Cores that are
-        left work on parts of the rows. It does not change the result.
+        Number of threads that work on parts of the rows; None: one per core. Starts run side by side whatever it is.
+        It does not change the result.
     verbose : int, default=0
         1 prints a line per stage.
 
