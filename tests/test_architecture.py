@@ -32,6 +32,7 @@ ARROWS = {
 BELOW = {*ARROWS}
 ARROWS |= {"cli": BELOW, "benchmark": {*BELOW, "cli"}, "__main__": {"cli"}}
 LAZY = {("estimators", "inspection"), ("estimators", "interop"), ("model_selection", "plotting"), ("cli", "benchmark")}
+KERNEL = {"core/fused.py": {"torch"}, "core/fused_kernel.py": {"triton"}}
 OUTER = [name for name in MODULES if name.split("/")[0] in ("inspection", "plotting", "interop", "cli")]
 
 
@@ -91,8 +92,16 @@ def test_arrows_have_no_circle():
 
 @pytest.mark.parametrize("name", [name for name in MODULES if name.startswith("core/")])
 def test_the_core_knows_numpy_and_scipy_alone(name):
+    """But for an optional kernel, which is written for tensors."""
     roots = {imported.split(".")[0] for imported, _ in imports_of(name)}
-    assert roots <= {"numpy", "scipy", "mtcluster", *sys.stdlib_module_names}
+    assert roots <= {"numpy", "scipy", "mtcluster", *sys.stdlib_module_names, *KERNEL.get(name, ())}
+
+
+def test_the_kernel_is_imported_only_when_a_step_is_taken_with_it():
+    kernel = "mtcluster.core.fused_kernel"
+    asked = {(name, lazy) for name in MODULES for imported, lazy in imports_of(name) if imported.startswith(kernel)}
+    assert asked == {("core/fused.py", True)}
+    assert all(lazy for imported, lazy in imports_of("core/fused.py") if imported.split(".")[0] == "torch")
 
 
 @pytest.mark.parametrize("name", [name for name in MODULES if name != "_sklearn_compat.py"])

@@ -239,7 +239,8 @@ def test_counts_of_cells_are_told(run, tmp_path, counts):
 def test_the_number_of_clusters_is_found(run, survey, tmp_path):
     survey.to_csv(tmp_path / "survey.csv", index=False)
     code, out, _ = run("fit", "survey.csv", "--task", "country", "--id", "person", "--label", "class", "--features",
-                       "age,income,trust,hours", "--restarts", 0, "--json", "--quiet", "--out", "run")  # fmt: skip
+                       "age,income,trust,hours", "--scale", "none", "--restarts", 0, "--json", "--quiet",
+                       "--out", "run")  # fmt: skip
     assert code == 0
     assert json.loads(out)["n_clusters"] == 3
 

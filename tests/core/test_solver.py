@@ -9,7 +9,7 @@ from mtcluster.core import solver
 from mtcluster.core.blocks import Blocks, make_block
 from mtcluster.core.memberships import Binary
 from mtcluster.core.pacing import Schedule
-from mtcluster.core.solver import alternate, first_best, first_state, race, side_by_side, solve, stalled
+from mtcluster.core.solver import alternate, first_best, first_state, race, side_by_side, solve, stalled, state_at
 
 from .. import naive
 from .tools import model_of, quadratic, rows_of, schedule_of, solved, sums, weighted
@@ -205,6 +205,62 @@ def test_each_run_may_have_a_within_weight_of_its_own():
     own = model_of(np.array([0.9, 0.2]), 3)
     alone = alternate(rows, own, first_state(rows, own, [Ps]), max_iter=20, tol=0.0)
     assert_allclose(found.traces[1], alone.traces[0], rtol=1e-9)
+
+
+@pytest.mark.parametrize("lam", [0.0, 0.4, 1.0])
+@pytest.mark.parametrize("l", [1, 4])
+def test_a_run_that_lacks_clusters_is_a_run_with_fewer_of_them(lam, l):
+    Xs, _ = tasks("binary")
+    rng, numbers = np.random.default_rng(0), [4, 2, 3, 1]
+    starts = [[rng.integers(c, size=len(X)) for X in Xs] for c in numbers]
+    model = model_of(lam, l, c=4, present=np.arange(4) < np.array(numbers)[:, None])
+    rows = rows_of(Xs, model)
+    found = alternate(rows, model, first_state(rows, model, starts), max_iter=30, tol=1e-6)
+    assert len({len(trace) for trace in found.traces}) > 1  # runs dropped out one after the other
+    for run, c in enumerate(numbers):
+        own = model_of(lam, l, c=c)
+        alone = alternate(rows, own, first_state(rows, own, [starts[run]]), max_iter=30, tol=1e-6)
+        assert_allclose(found.traces[run], alone.traces[0], rtol=1e-9)
+        assert_allclose(found.state.centers.Z[run, :c], alone.state.centers.Z[0], atol=1e-9)
+        for ours, theirs in zip(found.state.Ps, alone.state.Ps, strict=True):
+            assert_array_equal(ours[run], theirs[0])
+
+
+@pytest.mark.parametrize("weighting", ["hard", "soft"])
+def test_runs_that_lack_clusters_are_paced_like_runs_with_fewer_of_them(weighting):
+    Xs, _ = tasks("binary")
+    rng, numbers = np.random.default_rng(0), [2, 3]
+    starts = [[rng.integers(c, size=len(X)) for X in Xs] for c in numbers]
+    model, pace = (
+        model_of(0.4, 3, present=np.array([[True, True, False], [True] * 3])),
+        schedule_of((0.5, 1.0), weighting),
+    )
+    rows = rows_of(Xs, model)
+    for c, Ps, fit in zip(numbers, starts, solve(rows, model, pace, starts), strict=True):
+        alone = solved(rows, model_of(0.4, 3, c=c), pace, Ps)
+        assert_allclose(np.concatenate(fit.traces), np.concatenate(alone.traces), rtol=1e-9)
+        for ours, theirs in zip(fit.weight_trace, alone.weight_trace, strict=True):
+            assert_allclose(np.concatenate(ours), np.concatenate(theirs), atol=1e-7)
+
+
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_matrix])
+@pytest.mark.parametrize("lam", [0.0, 0.4, 1.0])
+def test_the_state_at_given_centers_has_the_nearest_labels(container, lam):
+    Xs, _ = tasks("binary")
+    rng, model = np.random.default_rng(0), model_of(lam, 3)
+    Z, Ms = rng.normal(size=(4, 3, 6)), rng.normal(size=(4, 2, 3, 6))
+    origins = [np.zeros(6) if container is sparse.csr_matrix else X.mean(axis=0) for X in Xs]
+    rows = Blocks([make_block(container(X), np.ones(len(X)), o) for X, o in zip(Xs, origins, strict=True)])
+    state = state_at(rows, model, Z, Ms)
+    assert state.n_runs == 4
+    for k, X in enumerate(Xs):
+        own, shared = (np.sum((X[:, None] - C[:, None]) ** 2, axis=3) for C in (Ms[:, k], Z))  # (R, n, c)
+        losses = lam * own + (1 - lam) * shared
+        assert_array_equal(state.Ps[k], losses.argmin(axis=2))
+        assert_allclose(state.Ls[k], losses.min(axis=2))
+    lacking = model_of(lam, 3, present=np.array([[True, False, True]] * 4))
+    for P in state_at(rows, lacking, Z, Ms).Ps:
+        assert set(np.unique(P)) <= {0, 2}
 
 
 def test_a_race_ends_with_the_best_run_of_each_entry():

@@ -158,7 +158,8 @@ class Place:
             cuts = {k: np.searchsorted(self.Xs[k].index, edges).tolist() for k in mixed}
             for i, window in enumerate(windows):
                 parts = [(k, slice(cuts[k][i], cuts[k][i + 1])) for k in mixed if cuts[k][i] < cuts[k][i + 1]]
-                units.append(Unit(parts, window))
+                if parts:
+                    units.append(Unit(parts, window))
         return units
 
     def _fetched(self, unit: Unit) -> Iterator[tuple[int, slice, Matrix]]:
