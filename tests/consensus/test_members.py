@@ -35,7 +35,7 @@ def parts_of(data):
 
 
 def blocks_with_unit_weights(Xs):
-    return blocks_of(Xs, [np.ones(len(X)) for X in Xs])
+    return blocks_of(Xs, [np.ones(len(X)) for X in Xs], 1.0)
 
 
 def embedding_of(Xs):
@@ -132,7 +132,7 @@ def test_a_single_task_has_one_kind_of_start_and_one_share(blobs):
 
 def test_members_need_no_more_digits_than_float32_has(blobs, monkeypatch):
     embedding = embedding_of(parts_of(blobs)[0])
-    assert all(b.X.dtype == b.u.dtype == b.sq.dtype == np.float32 for b in blocks_of(embedding.Ys, embedding.us))
+    assert all(b.X.dtype == b.u.dtype == b.sq.dtype == np.float32 for b in blocks_of(embedding.Ys, embedding.us, 1.0))
     _, single = found_by(embedding)
     monkeypatch.setattr(members, "DTYPE", np.float64)
     _, double = found_by(embedding)

@@ -324,7 +324,6 @@ def test_data_far_from_zero_are_clustered_alike(blobs):
     assert_array_equal(far.predict(blobs.X + 1e7, tasks=blobs.tasks), far.labels_)
 
 
-@pytest.mark.xfail(strict=True, reason="members of a consensus compute in float32, in which such squares do not exist")
 @pytest.mark.parametrize("unit", [1e-25, 1e25])
 def test_the_unit_of_the_rows_does_not_matter(blobs, unit):
     plain, scaled = (SPMTC(4, random_state=0).fit(factor * blobs.X, tasks=blobs.tasks) for factor in (1.0, unit))

@@ -171,7 +171,9 @@ class Consensus:
         """
         frames = [embedder.embedding(kind) for kind in ("none", "mean")]
         before, after = (
-            tightest(blocks_of(found.Ys, found.us), n_clusters, self.n_init_offset, np.random.default_rng(seed))
+            tightest(
+                blocks_of(found.Ys, found.us, found.unit), n_clusters, self.n_init_offset, np.random.default_rng(seed)
+            )
             for found in frames
         )
         return 1 - after / before if before > 0 else 0.0

@@ -36,6 +36,7 @@ class Embedding:
     us: list[Array]  # (n_k,) sample weights
     kept: list[Array] | None = None  # (n_k,) squared length that the embedding keeps of directions; None: no directions
     neighbors: list[tuple[Array, Array]] = field(default_factory=list)  # distances and indices (n_k, …), nearest first
+    unit: float = 1.0  # about how far rows lie from each other: single precision bears rows in this unit
 
     def smoothed(self, smoothings: Sequence[tuple[int, int]]) -> list[list[Array]]:
         """For each (number of neighbours, steps) rows moved towards their neighbours: Y ← ½ Y + ½ D⁻¹ G Y.
@@ -69,7 +70,7 @@ class Embedding:
         """That of some tasks."""
         kept = None if self.kept is None else [self.kept[k] for k in ks]
         Ys, us = ([values[k] for k in ks] for values in (self.Ys, self.us))
-        return Embedding(Ys, us, kept, [self.neighbors[k] for k in ks])
+        return Embedding(Ys, us, kept, [self.neighbors[k] for k in ks], self.unit)
 
 
 def _graph(near: Array) -> Any:
@@ -142,6 +143,13 @@ class Embedder:
         pairs = zip(self.coordinates, lengths, strict=True)
         return Embedding([Y / np.sqrt(np.where(e > 0, e, 1))[:, None] for Y, e in pairs], us, lengths)
 
+    @cached_property
+    def unit(self) -> float:
+        """The root mean square of the coordinates around their middle, as a power of two; the same in all frames."""
+        Y, u = np.concatenate(self._plain.Ys), np.concatenate(self._plain.us)
+        spread = np.average((Y - np.average(Y, axis=0, weights=u)) ** 2, axis=0, weights=u).sum()
+        return float(2.0 ** np.round(np.log2(spread) / 2)) if spread > 0 else 1.0
+
     def embedding(self, kind: str) -> Embedding:
         """The rows in the frame that a kind of offset gives, seen from the middle of all."""
         if kind not in self._embeddings:
@@ -154,7 +162,7 @@ class Embedder:
                 Ys = [Y - middle / np.sum([u.sum() for u in plain.us]) for Y in Ys]
             scales = np.ones(len(Ys)) if offsets is None else offsets.s
             near = [(r / s, at) for (r, at), s in zip(self.neighbors, scales, strict=True)]
-            self._embeddings[kind] = replace(plain, Ys=Ys, neighbors=near)
+            self._embeddings[kind] = replace(plain, Ys=Ys, neighbors=near, unit=self.unit)
         return self._embeddings[kind]
 
 

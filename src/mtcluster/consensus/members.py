@@ -27,10 +27,10 @@ TRIAL_WEIGHT = 0.4  # λ1 of the trial of starts
 MAX_ITER, TOL = 15, 5e-4
 
 
-def blocks_of(Ys: list[Array], us: list[Array]) -> list[Block]:
-    """Embedded rows as blocks, seen from the mean of each task."""
-    pairs = zip(Ys, us, strict=True)
-    return [make_block(Y.astype(DTYPE), u.astype(DTYPE), Y.mean(axis=0)) for Y, u in pairs]
+def blocks_of(Ys: list[Array], us: list[Array], unit: float) -> list[Block]:
+    """Embedded rows as blocks, in some unit, seen from the mean of each task."""
+    Ys = [Y / unit for Y in Ys]
+    return [make_block(Y.astype(DTYPE), u.astype(DTYPE), Y.mean(axis=0)) for Y, u in zip(Ys, us, strict=True)]
 
 
 def tightest(blocks: list[Block], n_clusters: int, n_runs: int, rng: np.random.Generator) -> float:
@@ -101,7 +101,8 @@ class Starts:
         starts. The best `n_own` of all lead to the clusters of each task on its own, of the rows as they are.
         """
         plain, smoothed = (
-            Blocks(blocks_of(Ys, embedding.us)) for Ys in (embedding.Ys, embedding.smoothed(smoothings[:1])[0])
+            Blocks(blocks_of(Ys, embedding.us, embedding.unit))
+            for Ys in (embedding.Ys, embedding.smoothed(smoothings[:1])[0])
         )
         together, apart = (Model(n_clusters, share, n_clusters) for share in (0.0, 1.0))
         groups = len(smoothings)
@@ -143,7 +144,7 @@ def fit_members(
     model = Model(n_clusters, np.tile(shares, n_kinds)[:, None], n_clusters)
 
     def fits(group: int) -> list[list[Array]]:
-        rows = Blocks(blocks_of(smoothed[group], embedding.us))
+        rows = Blocks(blocks_of(smoothed[group], embedding.us, embedding.unit))
         begun = [labels for kind in starts.kinds for labels in kind[group * starts.n : (group + 1) * starts.n]]
         best = race(rows, trial, first_state(rows, trial, begun), entries, max_iter=TRIAL_ITER, tol=TOL)
         found = alternate(rows, model, best.state.runs(rows, runs), max_iter=MAX_ITER, tol=TOL)

@@ -32,7 +32,7 @@ from .arrays import (
 )
 
 WORTH_THREADS = 2**22  # numbers in X times columns from which on threads gain more than they cost
-WINDOW_ROWS = 2**8  # of each of several tasks that stand mixed in a matrix, fetched at a time
+WINDOW_ROWS, LARGEST_WINDOW = 2**8, 2**19  # rows of each of several mixed tasks, and numbers, fetched at a time
 PerRow = Any  # a value for each row, kept where the rows live: only jobs look into it
 Job = Callable[..., tuple[Any, ...]]  # (place, *values per row) → (*values per row, sum or None)
 
@@ -144,7 +144,7 @@ class Place:
         """What is fetched together: a piece of a task, or the rows of several tasks in a window of their matrix."""
         mixed = [k for k, X in enumerate(self.Xs) if isinstance(X, Picked) and isinstance(X.matrix, np.ndarray)]
         size = len(mixed) * WINDOW_ROWS * self.Xs[0].shape[1]
-        if size > LARGEST_PIECE or any(self.Xs[k].matrix is not self.Xs[mixed[0]].matrix for k in mixed):
+        if size > LARGEST_WINDOW or any(self.Xs[k].matrix is not self.Xs[mixed[0]].matrix for k in mixed):
             mixed = []
         units = [
             Unit([(k, part)])

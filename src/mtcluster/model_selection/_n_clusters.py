@@ -181,6 +181,7 @@ def _split(found: Embedding, numbers: list[int], seed: int) -> list[tuple[float,
             blocks_of(
                 [Y[order[part::2]] for Y, order in zip(found.Ys, orders, strict=True)],
                 [u[order[part::2]] for u, order in zip(found.us, orders, strict=True)],
+                found.unit,
             )
         )
         for part in (0, 1)
