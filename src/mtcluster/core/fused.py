@@ -23,7 +23,8 @@ LEAST = 16  # of each side of a product of Triton's
 MOST_CLUSTERS = 128  # their distances to a tile of rows are kept in registers
 PRECISION = "tf32x3"  # three products of tensor cores are as exact as one of float32
 ASSIGN = {"BLOCK": 64, "STEP": 64, "num_warps": 4, "num_stages": 3}  # what an H200 is fastest with
-ADD_UP = {"BLOCK": 32, "STEP": 128, "num_warps": 4, "num_stages": 3}
+ADD_UP = {"BLOCK": 32, "num_warps": 4, "num_stages": 3}
+WIDEST = 256  # features that one program adds up
 SUMMED = 2**11  # rows that one program adds up: in longer sums single precision would drift
 
 
@@ -53,7 +54,8 @@ def step(block: Block, terms: TaskTerms, P: Any, weight: Weight) -> tuple[Any, .
     X: Any
     X, index = (block.X.matrix, block.X.index) if isinstance(block.X, Picked) else (block.X, None)
     n, d, c = len(block), int(X.shape[1]), int(terms.h.shape[1])
-    K, D = _padded(c), -(-d // ADD_UP["STEP"]) * ADD_UP["STEP"]
+    K, wide = _padded(c), min(_padded(d), WIDEST)
+    D = -(-d // wide) * wide
     C: Any = terms.C
     h: Any = terms.h
     sq, w = block.sq, weight.w
@@ -66,9 +68,9 @@ def step(block: Block, terms: TaskTerms, P: Any, weight: Weight) -> tuple[Any, .
     )  # fmt: skip
     programs = -(-n // SUMMED)
     parts = X.new_empty((programs, K * D + K + 1))
-    add_up[(programs, D // ADD_UP["STEP"])](
-        X, picked, labels, losses, w, parts, n, d, stride, SUMMED, index is not None, K=K, D=D, PRECISION=PRECISION,
-        **ADD_UP,
+    add_up[(programs, D // wide)](
+        X, picked, labels, losses, w, parts, n, d, stride, SUMMED, index is not None, K=K, D=D, STEP=wide,
+        PRECISION=PRECISION, **ADD_UP,
     )  # fmt: skip
     sums = torch.sum(parts, dim=0, dtype=torch.float64)
     T, S = sums[: K * D].view(K, D)[:c, :d], sums[K * D : K * D + c]
