@@ -3,9 +3,11 @@
 from itertools import permutations
 
 import numpy as np
+import pytest
 from numpy.testing import assert_array_equal
+from sklearn.metrics import adjusted_rand_score
 
-from mtcluster.core.matching import match, renumber
+from mtcluster.core.matching import adjusted_rand, match, renumber
 
 
 def test_a_match_is_the_best_of_all_permutations():
@@ -42,3 +44,12 @@ def test_renumbering_maximises_the_agreement_with_shares():
 def test_clusters_without_rows_are_no_hindrance():
     reference = np.eye(4)[[2, 2, 3]]
     assert_array_equal(renumber(np.array([0, 0, 1]), reference), [2, 2, 3])
+
+
+@pytest.mark.parametrize("c", [1, 2, 5, 40])
+def test_the_adjusted_rand_index_is_scikit_learns(c):
+    rng = np.random.default_rng(c)
+    a, noise = rng.integers(c, size=50), rng.integers(3, size=50)
+    for b in (a, (a + 1) % c, np.where(noise, a, 0), rng.integers(c, size=50), np.zeros(50, dtype=int), np.arange(50)):
+        assert adjusted_rand(a.astype(np.uint8), b) == pytest.approx(adjusted_rand_score(a, b), abs=1e-12)
+        assert adjusted_rand(b, a) == pytest.approx(adjusted_rand(a, b), abs=1e-12)

@@ -13,10 +13,10 @@ from numbers import Integral
 from typing import ClassVar
 
 import numpy as np
-from sklearn.metrics import adjusted_rand_score
 
 from ..core.arrays import Array
 from ..core.blocks import PerRow, RowSource
+from ..core.matching import adjusted_rand
 from ..core.model import Model
 from ..core.relations import align, relatedness
 from ..core.sampling import Sampling, label_all
@@ -248,7 +248,7 @@ class _Ballot:
         labels, m, c = [share.argmax(axis=1) for share in shares], len(shares), self.n_clusters
         agreement, kinship, alone = np.ones(m), np.ones(m), np.zeros(m, dtype=bool)
         if m > 1 and c > 1:
-            agreement = np.array([adjusted_rand_score(a, b) for a, b in zip(owns, labels, strict=True)])
+            agreement = np.array([adjusted_rand(a, b) for a, b in zip(owns, labels, strict=True)])
             labels = self.matched(labels)
             kinship = (relatedness(*self.centers(labels)) - np.eye(m)).max(axis=1)
             known = np.array([len(Y) for Y in self.embedding.Ys]) >= self.how.min_rows * c

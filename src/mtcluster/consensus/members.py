@@ -55,7 +55,7 @@ def by_task(rows: Blocks, model: Model, n: int, rng: np.random.Generator) -> Sta
 def sorted_by_task(rows: Blocks, state: State, groups: int, n: int) -> list[list[Array]]:
     """Labels of the best n runs of each group: the first has those of the best run of each task, and so on."""
     losses = rows.apply(weighted_sums, state.Ls)[-1]  # (m, R)
-    order = [_leading(own, groups, n) for own in losses]
+    order = [leading(own, groups, n) for own in losses]
     return [[P[best[i]] for P, best in zip(state.Ps, order, strict=True)] for i in range(groups * n)]
 
 
@@ -109,7 +109,7 @@ class Starts:
         n_starts = min(n_starts, n_seedings)
         begun = pooled(smoothed, together, groups * n_seedings, rng)
         found = alternate(smoothed, together, begun, max_iter=TRIAL_ITER, tol=TOL)
-        best = _leading(np.array(found.final), groups, n_starts)
+        best = leading(np.array(found.final), groups, n_starts)
         common = [[P[run] for P in found.state.Ps] for run in best]
         if len(embedding.Ys) == 1:
             return cls([common], n_starts, common[0])
@@ -122,7 +122,7 @@ class Starts:
         return cls([matching, common], n_starts, sorted_by_task(plain, own, 1, 1)[0])
 
 
-def _leading(losses: Array, groups: int, n: int) -> Array:
+def leading(losses: Array, groups: int, n: int) -> Array:
     """The runs of the n least losses of each group, group by group."""
     size = len(losses) // groups
     order = np.argsort(losses.reshape(groups, size), axis=1, kind="stable")[:, :n]

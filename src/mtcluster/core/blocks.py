@@ -153,7 +153,8 @@ class Place:
             for part in pieces(X, n_columns, self.piece)
         ]
         if mixed:
-            windows = pieces(self.Xs[mixed[0]].matrix, n_columns, max(self.piece, size))
+            most = max(min(len(mixed) * self.piece, LARGEST_WINDOW), size)
+            windows = pieces(self.Xs[mixed[0]].matrix, n_columns, most)
             edges = [window.start for window in windows] + [windows[-1].stop]
             cuts = {k: np.searchsorted(self.Xs[k].index, edges).tolist() for k in mixed}
             for i, window in enumerate(windows):

@@ -10,18 +10,18 @@ from typing import Any
 import numpy as np
 from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator
-from sklearn.metrics import adjusted_rand_score
 from sklearn.utils import check_random_state
 
 from .._utils.tables import Table
 from ..consensus import Consensus
 from ..consensus.embedding import Embedding
-from ..consensus.members import SEEDED, TRIAL_ITER, blocks_of, matched
+from ..consensus.members import SEEDED, TRIAL_ITER, blocks_of, leading, matched, sorted_by_task
 from ..core.arrays import Array
 from ..core.blocks import Blocks
 from ..core.centers import Centers
 from ..core.jobs import weighted_sums
 from ..core.kmeans import seeds
+from ..core.matching import adjusted_rand
 from ..core.model import Model, State
 from ..core.solver import alternate, first_state, race, state_at
 from ..engines import Engine
@@ -30,7 +30,7 @@ from ..estimators._validation import open_rows
 __all__ = ["Selection", "select_n_clusters"]
 
 SPLITS = 5  # of the rows into halves
-STARTS = 4  # of each kind for each fit on a half
+SEEDINGS, STARTS = 6, 2  # of each kind for each fit on a half, and those of them that are tried
 MAX_ITER, TOL = 50, 1e-4
 WITHIN_WEIGHT = 0.5  # λ1 of these fits
 CLEAR = 0.5  # stability that some number of clusters must reach
@@ -194,22 +194,21 @@ def _split(found: Embedding, numbers: list[int], seed: int) -> list[tuple[float,
 def _fits(rows: Blocks, numbers: list[int], rng: np.random.Generator) -> State:
     """For each number of clusters the best of several fits: all of them side by side, from the same seeds."""
     m, most, n = len(rows.origins), numbers[-1], len(numbers)
-    present = np.repeat(np.arange(most) < np.array(numbers)[:, None], STARTS, axis=0)
-    together, apart = (Model(most, share, most, present=present) for share in (0.0, 1.0))
-    Z = np.tile(seeds(rows.place.blocks, most, None, rng, STARTS, SEEDED), (n, 1, 1))
-    state = state_at(rows, together, Z, together.placed(Z, m))
-    state = alternate(rows, together, state, max_iter=TRIAL_ITER, tol=TOL).state
-    starts, kinds = [[P[run] for P in state.Ps] for run in range(n * STARTS)], 1
+    present = np.arange(most) < np.array(numbers)[:, None]
+    together, apart = (Model(most, lam, most, present=np.repeat(present, SEEDINGS, axis=0)) for lam in (0.0, 1.0))
+    Z = np.tile(seeds(rows.place.blocks, most, None, rng, SEEDINGS, SEEDED), (n, 1, 1))
+    found = alternate(rows, together, state_at(rows, together, Z, together.placed(Z, m)), max_iter=TRIAL_ITER, tol=TOL)
+    starts = [[P[run] for P in found.state.Ps] for run in leading(np.array(found.final), n, STARTS)]
     if m > 1:
-        own = [np.tile(seeds([b], most, None, rng, STARTS, SEEDED), (n, 1, 1)) for b in rows.place.blocks]
+        own = [np.tile(seeds([b], most, None, rng, SEEDINGS, SEEDED), (n, 1, 1)) for b in rows.place.blocks]
         state = state_at(rows, apart, own[0], np.stack(own, axis=1))
         state = alternate(rows, apart, state, max_iter=TRIAL_ITER, tol=TOL).state
-        labels = [[P[run] for P in state.Ps] for run in range(n * STARTS)]
-        starts, kinds = [*starts, *matched(rows, apart, labels, np.repeat(numbers, STARTS).tolist())], 2
-    trial = Model(most, WITHIN_WEIGHT, most, present=np.tile(present, (kinds, 1)))
-    entries = np.tile(np.repeat(np.arange(n), STARTS), kinds)
+        labels = sorted_by_task(rows, state, n, STARTS)
+        starts += matched(rows, Model(most, 1.0, most), labels, np.repeat(numbers, STARTS).tolist())
+    entries = np.resize(np.repeat(np.arange(n), STARTS), len(starts))
+    trial = Model(most, WITHIN_WEIGHT, most, present=present[entries])
     best = race(rows, trial, first_state(rows, trial, starts), entries, max_iter=TRIAL_ITER, tol=TOL)
-    model = Model(most, WITHIN_WEIGHT, most, present=present[::STARTS])
+    model = Model(most, WITHIN_WEIGHT, most, present=present)
     return alternate(rows, model, best.state, max_iter=MAX_ITER, tol=TOL).state
 
 
@@ -225,7 +224,7 @@ def _compare(rows: Blocks, numbers: list[int], own: State, centers: Centers) -> 
     )
     left = rows.apply(weighted_sums, other.Ls)[-1].sum(axis=0)
     explained = 1 - left / total if total > 0 else np.zeros(len(numbers))
-    return [(adjusted_rand_score(a, b), value) for a, b, value in zip(ours, theirs, explained, strict=True)]
+    return [(adjusted_rand(a, b), value) for a, b, value in zip(ours, theirs, explained, strict=True)]
 
 
 def _positive(u: Array) -> Array:
