@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import errno
+import gc
 import json
 import os
 import signal
@@ -65,7 +66,9 @@ def _run(arguments: argparse.Namespace) -> int:
         # Batch systems stop programs with SIGTERM; clean up as for Ctrl-C.
         signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
+        gc.disable()  # libraries make many objects that stay
         command = import_module(f".{arguments.command}", __package__)
+        gc.enable()
         result = command.run(arguments, console)
     except KeyboardInterrupt:
         return _say(arguments, "stopped; nothing was written.", 130)
