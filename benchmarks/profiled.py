@@ -14,10 +14,11 @@ from . import data
 STEPS = {
     "read and check": [("estimators/_validation.py", "open_rows")],
     "means of the tasks": [("engines/local.py", "summary")],
-    "sample, leading directions": [("core/sampling.py", "take_sample"), ("consensus/embedding.py", "embed")],
-    "neighbours of the sample": [("consensus/embedding.py", "downweighted"), ("consensus/embedding.py", "smoothed")],
-    "k-means of the consensus": [("core/kmeans.py", "kmeans")],
-    "fits of the consensus": [("core/solver.py", "best_fit")],
+    "sample, leading directions": [("core/sampling.py", "take_sample"), ("consensus/embedding.py", "coordinates")],
+    "neighbours of the sample": [("consensus/embedding.py", "_nearest")],
+    "k-means in two frames": [("consensus/members.py", "tightest")],
+    "starts of the members": [("consensus/members.py", "find")],
+    "fits of the members": [("consensus/members.py", "fit_members")],
     "the fit itself": [("estimators/_multistart.py", "best_of")],
 }
 

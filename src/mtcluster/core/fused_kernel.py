@@ -1,7 +1,7 @@
 """The kernels of `fused`: imported where Triton is installed and rows are on a CUDA device."""
 
-import triton  # type: ignore[import-not-found]
-import triton.language as tl  # type: ignore[import-not-found]
+import triton
+import triton.language as tl
 
 
 @triton.jit
