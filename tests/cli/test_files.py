@@ -404,7 +404,7 @@ def test_a_terminal_gets_a_bar(survey, tmp_path):
     survey.to_csv(tmp_path / "survey.csv", index=False)
     ours, theirs = os.openpty()
     command = [sys.executable, "-m", "mtcluster", "fit", "survey.csv", "--task", "country", "--id", "person", "--label",
-               "class", "--clusters", "3", "--restarts", "1", "--out", "run"]  # fmt: skip
+               "class", "--clusters", "3", "--restarts", "20", "--out", "run"]  # fmt: skip
     environment = {**os.environ, "TERM": "xterm", "COLUMNS": "120"}
     with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=theirs, env=environment) as process:
         os.close(theirs)
