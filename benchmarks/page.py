@@ -162,7 +162,11 @@ def plot(rows: list[Row], path: Path) -> None:
     left.set_xticks([1, 4, 16, 64], ["1", "4", "16", "64"])
     left.legend()
     _bars(middle, _series(rows, "fits", "time", by_case=False), "Default fits and k-means")
-    _bars(right, _series(rows, "peers", "time", by_case=False), "Fits of several methods")
+    peers = _series(rows, "peers", "time", by_case=False)
+    if peers:
+        _bars(right, peers, "Fits of several methods")
+    else:
+        right.set_visible(False)
     figure.savefig(path, dpi=120)
     plt.close(figure)
 

@@ -24,7 +24,7 @@ Progress = Callable[[float, int, float], bool]  # (fraction, iteration, objectiv
 Item = TypeVar("Item")
 
 ROW_VALUES = 2**16  # rows times runs that are fitted side by side: with more it gains little, and takes memory
-CENTER_VALUES = 2**21  # likewise for the numbers of all centres
+CENTER_VALUES = 2**17  # likewise for the numbers of all centres, of which a fit keeps about ten copies
 
 
 def silent(fraction: float, iteration: int, value: float) -> bool:
