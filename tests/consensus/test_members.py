@@ -45,8 +45,10 @@ def embedding_of(Xs):
 
 def found_by(embedding, seed=0):
     """Starts, and labels by all members."""
-    starts = Starts.find(embedding, 4, SMOOTHINGS, 6, 4, 5, np.random.default_rng(seed))
-    return starts, fit_members(embedding, 4, SMOOTHINGS, WEIGHTS, starts)
+    frames = (embedding.Ys, *embedding.smoothed(SMOOTHINGS))
+    plain, *smoothed = (Blocks(blocks_of(Ys, embedding.us, embedding.unit)) for Ys in frames)
+    starts = Starts.find(plain, smoothed[0], 4, len(smoothed), 6, 4, 5, np.random.default_rng(seed))
+    return starts, fit_members(smoothed, 4, WEIGHTS, starts)
 
 
 def test_matching_undoes_permutations_of_the_clusters_of_tasks(blobs):

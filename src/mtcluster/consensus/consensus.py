@@ -15,7 +15,7 @@ from typing import ClassVar
 import numpy as np
 
 from ..core.arrays import Array
-from ..core.blocks import PerRow, RowSource
+from ..core.blocks import Blocks, PerRow, RowSource
 from ..core.matching import adjusted_rand
 from ..core.model import Model
 from ..core.relations import align, relatedness
@@ -238,8 +238,12 @@ class _Ballot:
         """The shares of the members, on the tasks of an embedding, and the clusters of each task on its own."""
         how, c = self.how, self.n_clusters
         numbers = (how.n_seedings, how.n_init_member, how.n_init_own)
-        starts = Starts.find(embedding, c, how.smoothings, *numbers, self.rng)
-        members = fit_members(embedding, c, how.smoothings, how.within_weights, starts)
+        plain, *smoothed = (
+            Blocks(blocks_of(Ys, embedding.us, embedding.unit))
+            for Ys in (embedding.Ys, *embedding.smoothed(how.smoothings))
+        )
+        starts = Starts.find(plain, smoothed[0], c, len(smoothed), *numbers, self.rng)
+        members = fit_members(smoothed, c, how.within_weights, starts)
         self.n_members = self.n_members or len(members)
         return vote(members, c), starts.owns
 

@@ -6,7 +6,6 @@ a member any more are dropped early.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,7 +17,6 @@ from ..core.kmeans import seeds
 from ..core.model import Model, State
 from ..core.relations import align
 from ..core.solver import alternate, first_state, race, state_at
-from .embedding import Embedding
 
 DTYPE = np.float32  # a vote needs no more digits
 SEEDED = 600  # rows that seeds are drawn from, where there are more
@@ -87,9 +85,10 @@ class Starts:
     @classmethod
     def find(
         cls,
-        embedding: Embedding,
+        plain: Blocks,
+        smoothed: Blocks,
         n_clusters: int,
-        smoothings: Sequence[tuple[int, int]],
+        groups: int,
         n_seedings: int,
         n_starts: int,
         n_own: int,
@@ -97,21 +96,16 @@ class Starts:
     ) -> Starts:
         """k-means of all rows together, and of each task on its own (λ1 = 1), from many seeds side by side.
 
-        Rows are smoothed as for the first group of members. In each group the best `n_starts` of `n_seedings` become
-        starts. The best `n_own` of all lead to the clusters of each task on its own, of the rows as they are.
+        It sees smoothed rows. In each group of members the best `n_starts` of `n_seedings` become starts. The best
+        `n_own` of all lead to the clusters of each task on its own, of the plain rows.
         """
-        plain, smoothed = (
-            Blocks(blocks_of(Ys, embedding.us, embedding.unit))
-            for Ys in (embedding.Ys, embedding.smoothed(smoothings[:1])[0])
-        )
         together, apart = (Model(n_clusters, share, n_clusters) for share in (0.0, 1.0))
-        groups = len(smoothings)
         n_starts = min(n_starts, n_seedings)
         begun = pooled(smoothed, together, groups * n_seedings, rng)
         found = alternate(smoothed, together, begun, max_iter=TRIAL_ITER, tol=TOL)
         best = leading(np.array(found.final), groups, n_starts)
         common = [[P[run] for P in found.state.Ps] for run in best]
-        if len(embedding.Ys) == 1:
+        if len(plain.origins) == 1:
             return cls([common], n_starts, common[0])
         begun = by_task(smoothed, apart, groups * n_seedings, rng)
         state = alternate(smoothed, apart, begun, max_iter=TRIAL_ITER, tol=TOL).state
@@ -130,21 +124,17 @@ def leading(losses: Array, groups: int, n: int) -> Array:
 
 
 def fit_members(
-    embedding: Embedding,
-    n_clusters: int,
-    smoothings: Sequence[tuple[int, int]],
-    within_weights: tuple[float, ...],
-    starts: Starts,
+    smoothed: list[Blocks], n_clusters: int, within_weights: tuple[float, ...], starts: Starts
 ) -> list[list[Array]]:
-    """Labels by all members: one for each smoothing (neighbours, steps), kind of start and λ1."""
-    shares = within_weights if len(embedding.Ys) > 1 else within_weights[:1]  # a single task shares with nobody
-    smoothed, n_kinds = embedding.smoothed(smoothings), len(starts.kinds)
+    """Labels by all members: one for each smoothing of the rows, kind of start and λ1."""
+    n_kinds = len(starts.kinds)
+    shares = within_weights if n_kinds > 1 else within_weights[:1]  # a single task shares with nobody
     entries, runs = np.repeat(np.arange(n_kinds), starts.n), np.repeat(np.arange(n_kinds), len(shares)).tolist()
     trial = Model(n_clusters, TRIAL_WEIGHT, n_clusters)
     model = Model(n_clusters, np.tile(shares, n_kinds)[:, None], n_clusters)
 
     def fits(group: int) -> list[list[Array]]:
-        rows = Blocks(blocks_of(smoothed[group], embedding.us, embedding.unit))
+        rows = smoothed[group]
         begun = [labels for kind in starts.kinds for labels in kind[group * starts.n : (group + 1) * starts.n]]
         best = race(rows, trial, first_state(rows, trial, begun), entries, max_iter=TRIAL_ITER, tol=TOL)
         found = alternate(rows, model, best.state.runs(rows, runs), max_iter=MAX_ITER, tol=TOL)

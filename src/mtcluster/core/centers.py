@@ -52,8 +52,6 @@ class Centers:
 
 def joined(parts: list[Centers], order: Array) -> Centers:
     """The runs of several centres, in another order."""
-    if len(parts) == 1:
-        return parts[0].runs(order)
     columns = [[getattr(part, field.name) for part in parts] for field in fields(Centers)]
     return Centers(*(None if some[0] is None else np.concatenate(some)[order] for some in columns))  # type: ignore[arg-type]
 

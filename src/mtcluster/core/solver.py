@@ -87,52 +87,47 @@ def alternate(
 
     `report(run, iteration, value)` may end a run.
     """
-    now, runs = state, list(range(state.n_runs))  # the runs that go on
-    centers, Ps, weights = now.centers, now.Ps, now.weights
-    totals = totals_of(rows, model, Ps, weights)
-    subspaces = model.coupling.subspaces(model, rows, weights, prepared, len(runs))
+    now, runs = state, list(range(state.n_runs))  # those that go on
+    totals = totals_of(rows, model, now.Ps, now.weights)
+    subspaces = model.coupling.subspaces(model, rows, now.weights, prepared, len(runs))
     traces: list[list[float]] = [[] for _ in runs]
     converged = [False] * len(runs)
-    done: list[tuple[list[int], Centers, PerRow, PerRow]] = []  # runs, and what they found
+    done: list[tuple[list[int], State]] = []  # those that have ended
     for iteration in range(max_iter):
         last = iteration == max_iter - 1
-        centers = model.update_centers(totals.S, totals.T, centers, subspaces)
+        centers = model.update_centers(totals.S, totals.T, now.centers, subspaces)
         del totals  # as large as all centres
         terms = model.terms(centers, rows.origins)
         step = partial(jobs.advance, terms=terms, membership=model.membership, last=last)
-        Ps, Ls, totals = rows.apply(step, Ps, weights, outputs=2)
-        going = []
+        Ps, Ls, totals = rows.apply(step, now.Ps, now.weights, outputs=2)
+        now = State(centers, Ps, Ls, now.weights)
+        going: list[int] = []
+        ended: list[int] = []
         for i, run in enumerate(runs):
             traces[run].append(float(totals.value[i]))
             converged[run] = stalled(traces[run], tol)
-            if not (report(run, iteration, traces[run][-1]) or converged[run] or last):
-                going.append(i)
-        if len(going) == len(runs):
+            stops = report(run, iteration, traces[run][-1]) or converged[run] or last
+            (ended if stops else going).append(i)
+        if not ended:
             continue
-        ended = [i for i in range(len(runs)) if i not in going]
-        done.append(([runs[i] for i in ended], centers, Ps, Ls) if not going else (
-            [runs[i] for i in ended], centers.runs(ended),
-            *rows.apply(partial(jobs.pick_runs, at=ended), Ps, Ls, outputs=2)[:2],
-        ))  # fmt: skip
+        done.append(([runs[i] for i in ended], now.runs(rows, ended)))
         if not going:
             break
-        Ps, weights, _ = rows.apply(partial(jobs.pick_runs, at=going), Ps, weights, outputs=2)
-        runs, centers, model = [runs[i] for i in going], centers.runs(going), model.runs(going)
+        now, model, runs = now.runs(rows, going), model.runs(going), [runs[i] for i in going]
         totals = Totals(totals.S[going], totals.T[going], totals.value[going])
         subspaces = None if subspaces is None else [subspaces[i] for i in going]
     return Result(_assembled(rows, state, done), [np.array(trace) for trace in traces], converged)
 
 
-def _assembled(rows: RowSource, state: State, done: list[tuple[list[int], Centers, PerRow, PerRow]]) -> State:
+def _assembled(rows: RowSource, first: State, done: list[tuple[list[int], State]]) -> State:
     """The state of all runs, in their order, from parts that ended one after the other."""
-    order = np.argsort([run for runs, *_ in done for run in runs]).tolist()
     if len(done) == 1:
-        _, centers, Ps, Ls = done[0]
-    else:
-        join = partial(jobs.join_runs, order=order)
-        centers = joined([part for _, part, _, _ in done], np.array(order))
-        Ps, Ls = (rows.apply(join, *(part[i] for part in done), outputs=1)[0] for i in (2, 3))
-    return replace(state, centers=centers, Ps=Ps, Ls=Ls)
+        return done[0][1]
+    order = np.argsort([run for runs, _ in done for run in runs]).tolist()
+    parts, join = [state for _, state in done], partial(jobs.join_runs, order=order)
+    Ps, _ = rows.apply(join, *(part.Ps for part in parts), outputs=1)
+    Ls, _ = rows.apply(join, *(part.Ls for part in parts), outputs=1)
+    return State(joined([part.centers for part in parts], np.array(order)), Ps, Ls, first.weights)
 
 
 def solve(
