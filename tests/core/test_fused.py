@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def terms_of(C, xp):
-    return TaskTerms(C, xp.sum(C * C, axis=1)[None, :, None] / 2, None, np.array([0.5]), None, xp)
+    return TaskTerms(C, xp.sum(C * C, axis=1)[None, :, None] / 2, None, None, True, None, xp)
 
 
 def compare(n, d, c, picked, some, lacking):

@@ -40,7 +40,7 @@ def tightest(blocks: list[Block], n_clusters: int, n_runs: int, rng: np.random.G
 def pooled(rows: Blocks, model: Model, n: int, rng: np.random.Generator) -> State:
     """Labels by n seedings of all rows together."""
     Z = seeds(rows.place.blocks, model.n_clusters, None, rng, n, SEEDED).astype(DTYPE)
-    return state_at(rows, model, Z, model.placed(Z, len(rows.place.blocks)))
+    return state_at(rows, model, Z, model.placed_points(Z, len(rows.place.blocks)))
 
 
 def by_task(rows: Blocks, model: Model, n: int, rng: np.random.Generator) -> State:

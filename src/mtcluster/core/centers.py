@@ -25,6 +25,10 @@ class Centers:
     Z: Array  # (R, c, d) pooled centres in the original space, M = Z W
     Q: Array  # (R, c, d) with QᵀQ the scatter between the pooled clusters
     seen: Array  # (R, m, c) has this cluster ever had a row in this task?
+    b: Array | None = None  # (R, m, d) offsets of the tasks, where they are estimated with the clusters
+    K: Array | None = None  # (R, l, l) covariance within clusters, where it is estimated, in the directions V
+    rest: Array | None = None  # (R,) its variance in every other direction
+    log_shares: Array | None = None  # (R, m, c) log of the proportions of the clusters in each task
 
     @property
     def shared(self) -> Array:
@@ -43,11 +47,13 @@ class Centers:
 
     def for_tasks(self, ks: list[int]) -> Centers:
         """Those of some tasks, of one run."""
-        return replace(self, Ms=self.Ms[ks], seen=self.seen[ks])
+        b, shares = (None if a is None else a[ks] for a in (self.b, self.log_shares))
+        return replace(self, Ms=self.Ms[ks], seen=self.seen[ks], b=b, log_shares=shares)
 
     def astype(self, dtype: Any) -> Centers:
-        """The same centres in another floating type."""
-        return self.each(lambda a: a if a.dtype == bool else a.astype(dtype, copy=False))
+        """The same centres in another floating type; what is estimated with them keeps its digits."""
+        kept = {name: getattr(self, name) for name in ("b", "K", "rest", "log_shares")}
+        return replace(self.each(lambda a: a if a.dtype == bool else a.astype(dtype, copy=False)), **kept)
 
 
 def joined(parts: list[Centers], order: Array) -> Centers:

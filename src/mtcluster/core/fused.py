@@ -30,7 +30,7 @@ SUMMED = 2**11  # rows that one program adds up: in longer sums single precision
 
 def available(block: Block, membership: Membership, terms: TaskTerms) -> bool:
     """Whether the kernel can take the step for the rows of a block: labels of one run, float32 on a CUDA device."""
-    if block.xp is np or is_sparse(block.X) or not membership.labels_only or terms.W is not None:
+    if block.xp is np or is_sparse(block.X) or not membership.labels_only or not terms.plain:
         return False
     runs, c, _ = terms.h.shape
     X: Any = getattr(block.X, "matrix", block.X)

@@ -7,12 +7,13 @@ row and, last, a sum or None. A `RowSource` runs it in every place and adds up t
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from . import fused
-from .arrays import MOST_ROWS, Array, Matrix, batch_of, host, is_sparse
+from .arrays import MOST_ROWS, Array, Matrix, batch_of, host, is_sparse, like
 from .blocks import Block, Place, Totals, Weight
 from .memberships import Membership
 from .weightings import Weighting
@@ -189,6 +190,42 @@ def weighted_sums(place: Place, Ls: list[Array]) -> tuple[Array]:
     return (np.stack([host(b.xp.sum(b.u * L, axis=-1, dtype=b.xp.float64)) for b, L in pairs]),)
 
 
+@dataclass(frozen=True)
+class Scatter:
+    """Second moments of rows."""
+
+    XX: Array  # (R, l, l)
+    energy: Array  # (R, m)
+    sizes: Array  # (R, m)
+
+    def __add__(self, other: Scatter) -> Scatter:
+        return Scatter(self.XX + other.XX, self.energy + other.energy, self.sizes + other.sizes)
+
+
+def scatter(place: Place, weights: list[Weight], *, V: Array | None, sharing: Array) -> tuple[Scatter]:
+    """Σ w (x − origin)(x − origin)ᵀ over the tasks that share, in the directions V, and Σ w ‖x − origin‖² of each."""
+    blocks, xp = place.blocks, place.xp
+    runs, l = weights[0].w.shape[0], place.Xs[0].shape[1] if V is None else V.shape[1]
+    XX, energy, sizes = np.zeros((runs, l, l)), np.zeros((runs, len(blocks))), np.zeros((runs, len(blocks)))
+    origins = [like(b.origin if V is None else b.origin @ V, b.sq, xp) for b in blocks]
+    turned = None if V is None else like(V, blocks[0].sq, xp)
+
+    def job(k: int, part: slice, X: Matrix) -> tuple[Array, ...]:
+        w = weights[k].w[:, part]
+        sums = xp.sum(w * blocks[k].sq[part], axis=1, dtype=xp.float64), xp.sum(w, axis=1, dtype=xp.float64)
+        if not sharing[k]:
+            return sums
+        Y = (X if turned is None else X @ turned) - origins[k]
+        return *sums, xp.stack([(Y * w[r, :, None]).T @ Y for r in range(runs)])
+
+    for k, (e, size, *moments) in place.over_pieces(l, job):
+        energy[:, k] += host(e)
+        sizes[:, k] += host(size)
+        if moments:
+            XX += host(moments[0])
+    return (Scatter(XX, energy, sizes),)
+
+
 def energies(place: Place) -> tuple[Array]:
     """Σ u ‖x − origin‖² of each task, (m,)."""
     return weighted_sums(place, [b.sq for b in place.blocks])
@@ -200,7 +237,7 @@ def row_sums(
     """S = PᵀVP (R, c, c), or its diagonal for labels, and T = PᵀVX (R c, d) of some rows with weights w = u v."""
     F = membership.columns(P, w, n_clusters, xp)
     runs, c, n = F.shape
-    if w.shape[0] < runs and membership.labels_only and not is_sparse(X):  # one multiplication serves all runs
+    if w.shape[0] < runs and membership.diagonal and not is_sparse(X):  # one multiplication serves all runs
         return xp.astype(F @ w[0, :], xp.float64), _times(xp.reshape(F, (runs * c, n)), X * w.T, xp)
     weighted = F * w[:, None, :]
     return membership.moments(F, weighted, xp), _times(xp.reshape(weighted, (runs * c, n)), X, xp)
@@ -227,7 +264,7 @@ class _Sums:
     def __init__(self, place: Place, runs: int, n_clusters: int, membership: Membership) -> None:
         m, c, d = len(place.Xs), n_clusters, place.Xs[0].shape[1]
         self.place, self.shape = place, (runs, m, c, d)
-        self.shape_of_S = (runs, m, c) if membership.labels_only else (runs, m, c, c)
+        self.shape_of_S = (runs, m, c) if membership.diagonal else (runs, m, c, c)
         self.parts: list[list[Array] | None] = [None] * m
 
     def add(self, k: int, *found: Array) -> None:

@@ -22,7 +22,7 @@ def kmeans(
     model = Model(n_clusters, 0.0, min(n_clusters, blocks[0].X.shape[1]), offsets=offsets)
     rows = Blocks(blocks)
     Z = seeds(blocks, n_clusters, offsets, rng, n_runs * SEEDINGS)
-    state = state_at(rows, model, Z, model.placed(Z, len(blocks)))
+    state = state_at(rows, model, Z, model.placed_points(Z, len(blocks)))
     best = race(rows, model, state, np.repeat(np.arange(n_runs), SEEDINGS), max_iter=TRIAL_ITER, tol=0.0)
     return alternate(rows, model, best.state, max_iter=KMEANS_ITER, tol=1e-6)
 

@@ -6,7 +6,8 @@ For one task with centres M_k, shared centres M in the subspace W, and membershi
     projection:      L = λ1 ‖x − p M_k‖² + (1 − λ1) ‖x W − p M‖²
 
 Both are one quadratic of p,  L = e − 2 p·a + p B pᵀ,  and differ in the energy e alone. Where tasks differ by an offset
-b_k and a scale s_k, the shared centres of task k are b_k + s_k M Wᵀ.
+b_k and a scale s_k, the shared centres of task k are b_k + s_k M Wᵀ. Distances may be those of a metric that all tasks
+share (`metric`), and a cluster may cost a row −2 log of its proportion in the task.
 
 R runs are fitted side by side: what differs between them has an axis R first, and one product of the rows with the
 centres of all runs serves them all.
@@ -23,12 +24,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from . import frames
 from .arrays import Array, Matrix, is_sparse, like
 from .blocks import Block, PerRow, RowSource
 from .centers import Centers, between, centers_of
 from .couplings import Coupling, Reconstruction
 from .jobs import cluster_sizes, pick_runs, weighted_sums
 from .memberships import Binary, Membership
+from .metric import Metric, Shape, Spread
 from .offsets import Offsets
 from .quadratic import Quadratic
 
@@ -46,7 +49,12 @@ class Model:
     coupling: Coupling = field(default_factory=Reconstruction)
     membership: Membership = field(default_factory=Binary)
     offsets: Offsets | None = None  # None: all tasks lie in the common frame
-    present: Array | None = None  # (R, c) which of the clusters a run has, where memberships are labels; None: all
+    present: Array | None = None  # (R, c) or (R, m, c) which of the clusters a run, or its tasks, have; None: all
+    metric: Metric | None = None  # the metric that all tasks share, estimated with the clusters; None: Euclidean
+    matched: Array | bool = False  # are offsets estimated with the clusters? (R,) for each run
+    shrinkage: Array | None = None  # (R,) κ: rows that draw a task's centre to the shared one; None: λ1 does
+    proportions: bool = False  # are those of the clusters in each task estimated?
+    log_shares: Array | None = None  # (m, c) or (R, m, c) log of the proportions, where they are given
 
     @cached_property
     def shares(self) -> Array:
@@ -57,20 +65,43 @@ class Model:
         """The model of some tasks."""
         shares = self.shares[:, ks] if self.shares.shape[1] > 1 else self.within_weight
         offsets = None if self.offsets is None else Offsets(self.offsets.b[ks], self.offsets.s[ks])
-        return replace(self, within_weight=shares, offsets=offsets)
+        present = self.present if self.present is None or self.present.ndim < 3 else self.present[:, ks]
+        return replace(self, within_weight=shares, offsets=offsets, present=present)
 
     def runs(self, at: Array | list[int]) -> Model:
         """The model of some runs."""
         shares = self.shares[at] if len(self.shares) > 1 else self.within_weight
-        return replace(self, within_weight=shares, present=None if self.present is None else self.present[at])
+        present, shrinkage = (None if a is None else a if len(a) == 1 else a[at] for a in (self.present, self.shrinkage))
+        matched = self.matched if np.ndim(self.matched) == 0 else np.asarray(self.matched)[at]
+        return replace(self, within_weight=shares, present=present, shrinkage=shrinkage, matched=matched)
 
     @property
     def pools(self) -> bool:
         """Whether λ1 is 0 everywhere, so that the tasks are one data set."""
-        return not np.any(self.shares)
+        return self.shrinkage is None and not np.any(self.shares)
 
-    def placed(self, Z: Array, n_tasks: int) -> Array:
-        """(R, m, c, d) shared centres (R, c, d) as they lie in each task."""
+    @property
+    def estimates_frame(self) -> bool:
+        """Whether more than centres is estimated with the clusters."""
+        return self.metric is not None or self.shrinkage is not None or bool(np.any(self.matched))
+
+    def spread(self, rows: RowSource, weights: PerRow) -> Spread | None:
+        """What the metric needs to know about the rows at the weights of a stage; None: there is none."""
+        if self.metric is None:
+            return None
+        shares = np.broadcast_to(self.shares, (len(self.shares), len(rows.origins)))
+        sharing = np.ones(len(rows.origins), dtype=bool) if self.shrinkage is not None else shares.min(axis=0) < 1
+        return self.metric.spread(rows, weights, sharing if sharing.any() else ~sharing)
+
+    def placed(self, centers: Centers, n_tasks: int) -> Array:
+        """(R, m, c, d) the shared centres as they lie in each task."""
+        Z = centers.shared
+        if centers.b is not None:
+            return centers.b[:, :, None] + Z[:, None]
+        return self.placed_points(Z, n_tasks)
+
+    def placed_points(self, Z: Array, n_tasks: int) -> Array:
+        """(R, m, c, d) points (R, c, d) of the common frame as they lie in each task."""
         if self.offsets is None:
             return np.broadcast_to(Z[:, None], (len(Z), n_tasks, *Z.shape[1:]))
         return self.offsets.in_tasks(Z)
@@ -93,15 +124,25 @@ class Model:
         ‖x‖² − 2 p·a + p B pᵀ loses its digits when the data lie far from zero. Sums of squared distances do not
         depend on the origin, so labels with a coupling of distances are free to move it.
         """
-        return self.membership.labels_only and self.coupling.free_origin
+        return self.membership.diagonal and self.coupling.free_origin
 
     def update_centers(
-        self, S: Array, T: Array, last: Centers | None, subspaces: list[Subspace] | None = None
+        self,
+        S: Array,
+        T: Array,
+        last: Centers | None,
+        subspaces: list[Subspace] | None = None,
+        origins: Array | None = None,
+        spread: Spread | None = None,
     ) -> Centers:
         """W, M and M_k from the sums of the tasks; (W, M) is one block, M directly after W.
 
-        `subspaces` make W of each run. None: it has room for all shared centres, and can wait.
+        `subspaces` make W of each run. None: it has room for all shared centres, and can wait. `spread` is what the
+        metric is made from.
         """
+        if self.estimates_frame:
+            assert origins is not None
+            return frames.estimate(self, S, T, last, origins, spread)
         S_all, T_all = self.pooled(S, T)
         if last is None:
             size = S_all.sum(axis=tuple(range(1, S_all.ndim)))
@@ -119,38 +160,73 @@ class Model:
         seen = (S if S.ndim < T.ndim else np.einsum("rkii->rki", S)) > 0
         fallback = None
         if not seen.all():
-            fallback = self.placed(shared, S.shape[1])
+            fallback = self.placed_points(shared, S.shape[1])
             if last is not None:
                 fallback = np.where(last.seen[..., None], last.Ms, fallback)
                 seen = seen | last.seen
         return Centers(W, M, centers_of(S, T, fallback), Z, Q, seen)
 
-    def terms(self, centers: Centers, origins: Array) -> Terms:
-        """What the centres mean for the rows of each task, seen from an origin per task."""
-        m = len(origins)
-        lam = self.shares[:, :, None, None]
-        common, moved = self.placed(centers.shared, m), bool(origins.any())
+    def terms(self, centers: Centers, origins: Array, *, energy: bool = True) -> Terms:
+        """What the centres mean for the rows of each task, seen from an origin per task.
+
+        Losses hold the energy of the rows, unless they are wanted up to it.
+        """
+        m, shape, alone = len(origins), self.shape(centers), self.alone(len(origins))
+        lam = self.shares[:, :, None, None] if self.shrinkage is None else np.ones((1, 1, 1, 1))
+        common, moved = self.placed(centers, m), bool(origins.any())
         if moved:
             common = common - origins[:, None]
-        diagonal = self.membership.labels_only
+        diagonal = self.membership.diagonal
         C = (1 - lam) * common
+        if shape is not None:
+            C = _measured(C, shape, alone)
         B = _products(C, common, diagonal)
         del common  # as large as all centres
         if lam.any():
             own = centers.Ms - origins[:, None] if moved else centers.Ms
             weighted = lam * own
+            if shape is not None:
+                weighted = _measured(weighted, shape, alone)
             C += weighted
             B += _products(weighted, own, diagonal)
-        W, shares = self.coupling.energy_basis(centers.W), np.broadcast_to(self.shares, C.shape[:2])
+        axes = self._axes(centers, shape, alone, origins) if energy else None
         if not diagonal:
-            return Terms(C, np.einsum("rkcc->rkc", B) / 2, B, shares, W)
+            return Terms(C, np.einsum("rkcc->rkc", B) / 2, B, axes, energy)
         # A is X C, without the origin's share of it; only labels have an origin that is not 0, and h makes up for it.
-        h = B / 2
+        h, prior = B / 2, None
         if moved:
             h += np.einsum("kd,rkcd->rkc", origins, C)
+        if centers.log_shares is not None:
+            prior = -np.broadcast_to(centers.log_shares, h.shape)
+            h += prior
         if self.present is not None:
-            h[~np.broadcast_to(self.present[:, None], h.shape)] = np.inf
-        return Terms(C, h, None, shares, W)
+            h[~np.broadcast_to(self.present if self.present.ndim == 3 else self.present[:, None], h.shape)] = np.inf
+        return Terms(C, h, None, axes, energy, prior)
+
+    def shape(self, centers: Centers) -> Shape | None:
+        """The covariance of each run; None: distances are Euclidean."""
+        if self.metric is None or centers.K is None or centers.rest is None:
+            return None
+        return Shape(self.metric.V, centers.K, centers.rest)
+
+    def alone(self, n_tasks: int) -> Array:
+        """(m,) tasks that share nothing, and do not use the shared metric."""
+        if self.shrinkage is not None:
+            return np.zeros(n_tasks, dtype=bool)
+        return np.broadcast_to(self.shares, (len(self.shares), n_tasks)).min(axis=0) == 1
+
+    def _axes(self, centers: Centers, shape: Shape | None, alone: Array, origins: Array) -> list[Axes] | None:
+        """How the energy of a row is counted in each task; None: it is its squared distance from the origin."""
+        if shape is None:
+            W = self.coupling.energy_basis(centers.W)
+            if W is None:
+                return None
+            shares = np.broadcast_to(self.shares, (len(W), len(origins)))
+            basis = np.swapaxes(W, 1, 2)
+            return [Axes(lam, np.broadcast_to((1 - lam)[:, None], basis.shape[:2]), basis, None) for lam in shares.T]
+        a, s, q = shape.axes()
+        shared = [Axes(a, s, q, q @ origin) for origin in origins]
+        return [Axes(shape.plain, None, None, None) if left else own for left, own in zip(alone, shared, strict=True)]
 
     def sizes(self, rows: RowSource, Ps: PerRow) -> Array:
         """Σ u p of each task and cluster, (m, c)."""
@@ -191,8 +267,9 @@ class Terms:
     C: Array  # (R, m, c, d) λ1 M_k + (1 − λ1) M Wᵀ, from the origin
     h: Array  # (R, m, c) half the diagonals of B, and the product of the origin with C
     B: Array | None  # (R, m, c, c); None: labels do without
-    shares: Array  # (R, m) λ1
-    W: Array | None  # (R, d, l), where the energy of a row is counted in a subspace
+    axes: list[Axes] | None = None  # of each task; None: the energy of a row is its squared distance from the origin
+    energy: bool = True  # do losses hold the energy of the rows?
+    prior: Array | None = None  # (R, m, c) what proportions of the clusters add to h
 
     @property
     def n_columns(self) -> int:
@@ -209,14 +286,15 @@ class Terms:
         else:
             both = like(np.concatenate([self.C, h], axis=3), near, xp)
             Cs, h = both[..., :-1], both[..., -1:]
-        W = None if self.W is None else like(np.swapaxes(self.W, 1, 2), near, xp)
         found = []
         for k in range(m):
             C = xp.reshape(Cs[:, k, :, :], (runs * c, d))
             if is_sparse(block.X):
                 C = xp.ascontiguousarray(C.T).T
             B = None if self.B is None else self.B[:, k]
-            found.append(TaskTerms(C, h[:, k, :, :], B, self.shares[:, k], W, xp))
+            prior = None if self.prior is None else like(self.prior[:, k, :, None], near, xp)
+            axes = None if self.axes is None else self.axes[k].where(near, xp)
+            found.append(TaskTerms(C, h[:, k, :, :], B, axes, self.energy, prior, xp))
         return found
 
 
@@ -227,19 +305,58 @@ class TaskTerms:
     C: Array  # (R c, d)
     h: Array  # (R, c, 1)
     B: Array | None
-    shares: Array  # (R,)
-    W: Array | None  # (R, l, d), transposed
+    axes: Axes | None
+    energy: bool
+    prior: Array | None  # (R, c, 1)
     xp: Any
+
+    @property
+    def plain(self) -> bool:
+        """Whether losses are squared distances to the centres, as they are."""
+        return self.axes is None and self.energy and self.prior is None
 
     def quadratic(self, X: Matrix, sq: Array) -> Quadratic:
         """The loss of some rows of the task: the one product with X that gives distances."""
         xp, (runs, c, _) = self.xp, self.h.shape
-        A, e = xp.reshape(_times(X, self.C), (runs, c, X.shape[0])), sq
-        if self.W is not None:
-            XW = [_times(X, self.W[r, :, :]) for r in range(runs)]
-            parts = zip(self.shares.tolist(), XW, strict=True)
-            e = xp.stack([lam * sq + (1 - lam) * xp.sum(Y * Y, axis=0) for lam, Y in parts])
-        return Quadratic(e, A, self.h, self.B, xp)
+        A, e = xp.reshape(_times(X, self.C), (runs, c, X.shape[0])), sq if self.energy else None
+        if self.axes is not None:
+            e = self.axes.energy(X, sq, xp)
+        return Quadratic(e, A, self.h, self.B, xp, self.prior)
+
+
+@dataclass(frozen=True)
+class Axes:
+    """The energy of a row: a ‖x − origin‖² + Σ_i s_i (x·q_i − shift_i)²."""
+
+    a: Array  # (R,)
+    s: Array | None  # (R, l); None: a sphere
+    q: Array | None  # (R, l, d)
+    shift: Array | None  # (R, l) origin·q_i; None: 0
+
+    def where(self, near: Array, xp: Any) -> Axes:
+        """The same in the place and the type of the rows."""
+        return Axes(*(None if v is None else like(np.ascontiguousarray(v), near, xp) for v in vars(self).values()))  # type: ignore[arg-type]
+
+    def energy(self, X: Matrix, sq: Array, xp: Any) -> Array:
+        """(R, n) the energies of some rows."""
+        e = self.a[:, None] * sq
+        if self.q is None or self.s is None:
+            return e
+        parts = []
+        for r in range(self.q.shape[0]):
+            Y = _times(X, self.q[r, :, :])
+            if self.shift is not None:
+                Y = Y - self.shift[r, :, None]
+            parts.append(self.s[r, :] @ (Y * Y))
+        return e + xp.stack(parts)
+
+
+def _measured(C: Array, shape: Shape, alone: Array) -> Array:
+    """C A, or in tasks that do not share C times the precision of a sphere."""
+    found = shape.times(C)
+    if alone.any():
+        found[:, alone] = shape.plain[:, None, None, None] * C[:, alone]
+    return found
 
 
 def _products(Y: Array, Z: Array, diagonal: bool) -> Array:

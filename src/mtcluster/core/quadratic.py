@@ -19,11 +19,12 @@ class Quadratic:
     last: the least over clusters is then found for many rows at a time.
     """
 
-    e: Array  # (n,), or (R, n)
+    e: Array | None  # (n,), or (R, n); None: losses are wanted up to it
     A: Array  # (R, c, n)
     h: Array  # (R, c, 1)
     B: Array | None  # (R, c, c), in NumPy's memory in float64: it may be close to singular; None: labels do without
     xp: Any = np
+    prior: Array | None = None  # (R, c, 1) the part of h that proportions of the clusters make
 
     @cached_property
     def D(self) -> Array:  # noqa: N802
@@ -43,6 +44,8 @@ class Quadratic:
 
     def with_energy(self, cross: Array) -> Array:
         """E + cross, at least 0 in spite of rounding; `cross` is given up."""
+        if self.e is None:
+            return cross
         if self.xp is np:
             L = np.add(cross, self.e, out=cross)
             return np.maximum(L, 0, out=L)

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from . import jobs
+from . import frames, jobs
 from .arrays import Array
 from .blocks import PerRow, RowSource, Totals
 from .centers import Centers, centers_of, joined
@@ -58,14 +58,14 @@ class Fit:
     fault: str | None = None  # what the coupling has to say about the fit
 
 
-def stalled(trace: Sequence[float], tol: float) -> bool:
-    """The stopping rule: the last iteration lowered the objective by no more than a share `tol` of it."""
-    return len(trace) > 1 and trace[-2] - trace[-1] <= tol * abs(trace[-2])
+def stalled(trace: Sequence[float], tol: float, unit: float | None = None) -> bool:
+    """The stopping rule: the last iteration lowered the objective by no more than a share `tol` of it, or of a unit."""
+    return len(trace) > 1 and trace[-2] - trace[-1] <= tol * (abs(trace[-2]) if unit is None else unit)
 
 
 def first_best(values: Sequence[float] | Array, slack: float = 1e-6) -> int:
     """Index of the first value that is the smallest up to rounding, which must not decide between equal runs."""
-    return int(np.argmax(np.asarray(values) <= np.min(values) * (1 + slack)))
+    return int(np.argmax(np.asarray(values) <= np.min(values) + slack * abs(np.min(values))))
 
 
 def still_best(items: list[Item], value: Callable[[Item], float]) -> list[Item]:
@@ -90,22 +90,26 @@ def alternate(
     now, runs = state, list(range(state.n_runs))  # those that go on
     totals = totals_of(rows, model, now.Ps, now.weights)
     subspaces = model.coupling.subspaces(model, rows, now.weights, prepared, len(runs))
+    spread = model.spread(rows, now.weights)
     traces: list[list[float]] = [[] for _ in runs]
     converged = [False] * len(runs)
     done: list[tuple[list[int], State]] = []  # those that have ended
     for iteration in range(max_iter):
         last = iteration == max_iter - 1
-        centers = model.update_centers(totals.S, totals.T, now.centers, subspaces)
+        centers = model.update_centers(totals.S, totals.T, now.centers, subspaces, rows.origins, spread)
         del totals  # as large as all centres
-        terms = model.terms(centers, rows.origins)
+        terms = model.terms(centers, rows.origins, energy=spread is None)
         step = partial(jobs.advance, terms=terms, membership=model.membership, last=last)
         Ps, Ls, totals = rows.apply(step, now.Ps, now.weights, outputs=2)
         now = State(centers, Ps, Ls, now.weights)
+        values, unit = totals.value, None
+        if spread is not None:  # a fall is measured by the number of rows: the objective may be 0
+            values, unit = values + frames.constant(model, centers, rows.origins, spread), spread.total
         going: list[int] = []
         ended: list[int] = []
         for i, run in enumerate(runs):
-            traces[run].append(float(totals.value[i]))
-            converged[run] = stalled(traces[run], tol)
+            traces[run].append(float(values[i]))
+            converged[run] = stalled(traces[run], tol, None if unit is None else float(unit[min(i, len(unit) - 1)]))
             stops = report(run, iteration, traces[run][-1]) or converged[run] or last
             (ended if stops else going).append(i)
         if not ended:
@@ -114,9 +118,18 @@ def alternate(
         if not going:
             break
         now, model, runs = now.runs(rows, going), model.runs(going), [runs[i] for i in going]
+        spread = None if spread is None else spread.runs(going)
         totals = Totals(totals.S[going], totals.T[going], totals.value[going])
         subspaces = None if subspaces is None else [subspaces[i] for i in going]
     return Result(_assembled(rows, state, done), [np.array(trace) for trace in traces], converged)
+
+
+def with_losses(rows: RowSource, model: Model, state: State) -> State:
+    """The state with the losses of its rows, which an alternation with a metric leaves out."""
+    if model.metric is None:
+        return state
+    job = partial(jobs.losses, terms=model.terms(state.centers, rows.origins), membership=model.membership)
+    return replace(state, Ls=rows.apply(job, state.Ps, outputs=1)[0])
 
 
 def _assembled(rows: RowSource, first: State, done: list[tuple[list[int], State]]) -> State:
@@ -146,7 +159,7 @@ def solve(
 
         found = alternate(rows, model, state, max_iter=max_iter, tol=pace.tol, prepared=prepared, report=report)
         results.append(found)
-        return found.state
+        return with_losses(rows, model, found.state)
 
     if pace.warmup_iter:
         state = stage(state, 0.0, pace.warmup_iter)
@@ -157,7 +170,7 @@ def solve(
         weight_trace.append(vs)
     if model.pools:
         totals = totals_of(rows, model, state.Ps, state.weights)
-        Ms = centers_of(totals.S, totals.T, model.placed(state.centers.shared, totals.S.shape[1]))
+        Ms = centers_of(totals.S, totals.T, model.placed(state.centers, totals.S.shape[1]))
         state = replace(state, centers=replace(state.centers, Ms=Ms))
     state = replace(state, centers=model.coupling.complete(state.centers, model.n_components))
     return [_fit_of(rows, model, pace, state, results, weight_trace, prepared, run) for run in range(len(starts))]
@@ -202,7 +215,8 @@ def first_state(rows: RowSource, model: Model, starts: list[PerRow], prepared: A
     weights, _ = rows.apply(jobs.unit_weights, outputs=1)
     totals = totals_of(rows, model, Ps, weights)
     subspaces = model.coupling.subspaces(model, rows, weights, prepared, len(starts))
-    centers = model.update_centers(totals.S, totals.T, None, subspaces)
+    spread = model.spread(rows, weights)
+    centers = model.update_centers(totals.S, totals.T, None, subspaces, rows.origins, spread)
     terms = model.terms(centers, rows.origins)
     Ls, _ = rows.apply(partial(jobs.losses, terms=terms, membership=model.membership), Ps, outputs=1)
     return State(centers, Ps, Ls, weights)

@@ -47,7 +47,7 @@ def place_tasks(
                 offsets.b[i], note = _offset(engine, i, centers, sizes)
                 notes.append(note)
     found = replace(model, within_weight=shares, offsets=offsets)
-    Ms[new] = found.placed(centers.shared[None], len(ks))[0, new]
+    Ms[new] = found.placed_points(centers.shared[None], len(ks))[0, new]
     return found, replace(centers, Ms=Ms), notes
 
 

@@ -21,7 +21,8 @@ class Membership(ABC):
 
     name: ClassVar[str]
     supports: ClassVar[Capabilities]
-    labels_only: ClassVar[bool] = False  # are memberships labels (n,)? Then losses need the diagonal of B alone
+    labels_only: ClassVar[bool] = False  # are memberships labels (n,)?
+    diagonal: ClassVar[bool] = False  # does a row belong to one cluster, known or not? Then S and B are diagonal
     explanation: ClassVar[str]  # a sentence
 
     @abstractmethod

@@ -18,7 +18,7 @@ class Binary(Membership):
 
     name = "binary"
     supports = Capabilities()
-    labels_only = True
+    labels_only = diagonal = True
     explanation = "Each row has one cluster, and zero needs no special meaning in X."
 
     def start(self, P: Array, like: Array, n_clusters: int, xp: Any = np) -> Array:
@@ -51,8 +51,9 @@ class Binary(Membership):
         return np.sum(np.multiply(best, np.arange(c, dtype=kind)[:, None]), axis=1, dtype=kind)
 
     def losses(self, P: Array, form: Quadratic) -> Array:
-        """Losses at the given labels."""
-        return form.with_energy(2 * form.xp.take_along_axis(form.D, P[:, None, :], axis=1)[:, 0, :])
+        """Losses at the given labels, without what the proportions of the clusters add to them."""
+        D = form.D if form.prior is None else form.D - form.prior
+        return form.with_energy(2 * form.xp.take_along_axis(D, P[:, None, :], axis=1)[:, 0, :])
 
     def columns(self, P: Array, like: Array, n_clusters: int, xp: Any = np) -> Array:
         """Labels become 0/1 columns where they meet X, piece by piece."""
