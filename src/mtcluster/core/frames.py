@@ -32,8 +32,8 @@ def estimate(model: Model, S: Array, T: Array, last: Centers | None, origins: Ar
     if model.shrinkage is None:
         pull = np.broadcast_to((1 - model.shares)[:, :, None], S.shape) * S
     else:
-        kappa = model.shrinkage[:, None, None]
-        pull = np.where(np.isinf(kappa), S, S * kappa / (S + np.where(np.isinf(kappa), 1, kappa)))
+        apart = S / model.shrinkage[:, None, None]
+        pull = S / (1 + apart)
     if not pull.any():
         pull = S
     means = T / np.where(S > 0, S, 1)[..., None]
@@ -43,8 +43,7 @@ def estimate(model: Model, S: Array, T: Array, last: Centers | None, origins: Ar
     if model.shrinkage is None:
         Ms = np.where((S > 0)[..., None], means, common)
     else:
-        rows = (S / (S + np.where(np.isinf(kappa), 1, kappa)) * ~np.isinf(kappa))[..., None]
-        Ms = common + rows * (means - common) * (S > 0)[..., None]
+        Ms = common + (apart / (1 + apart))[..., None] * np.where((S > 0)[..., None], means - common, 0)
     found = Centers(None, None, Ms, Z, between(pull.sum(axis=1), pull.sum(axis=1)[..., None] * Z), S > 0, b)
     if model.metric is not None and spread is not None:
         shape = _shape(model, found, S, T, origins, spread)
@@ -140,6 +139,8 @@ def constant(model: Model, centers: Centers, origins: Array, spread: Spread) -> 
         apart = centers.Ms - model.placed(centers, len(origins))
         kappa = np.where(np.isinf(model.shrinkage), 0, model.shrinkage)
         found = found + kappa * np.einsum("rkcd,rkcd->r", shape.times(apart), apart)
+    if model.proportions and centers.log_shares is not None:
+        found = found - 2 * PSEUDO_ROWS / centers.Z.shape[1] * centers.log_shares.sum(axis=(1, 2))
     return found
 
 

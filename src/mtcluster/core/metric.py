@@ -108,8 +108,7 @@ class Shape:
 
     def energy_of(self, spread: Spread) -> Array:
         """Σ w ‖x − origin‖²_A of each run."""
-        inside = np.einsum("rij,...ji->r", self.inverse, spread.XX) if len(spread.XX) == 1 else np.einsum(
-            "rij,rji->r", self.inverse, spread.XX)  # fmt: skip
+        inside = np.einsum("rij,rij->r", self.inverse, np.broadcast_to(spread.XX, self.K.shape))
         alone = self.plain * spread.energy[:, ~spread.sharing].sum(axis=1)
         if self.V is None:
             return inside + alone

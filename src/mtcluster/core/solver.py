@@ -208,7 +208,9 @@ def race(rows: RowSource, model: Model, state: State, entries: Array, *, max_ite
     return Result(found.state.runs(rows, kept), traces, converged)
 
 
-def first_state(rows: RowSource, model: Model, starts: list[PerRow], prepared: Any = None) -> State:
+def first_state(
+    rows: RowSource, model: Model, starts: list[PerRow], prepared: Any = None, *, energy: bool = True
+) -> State:
     """Given memberships of each run with all weights 1, the centres that fit them and the losses there."""
     begin = partial(jobs.begin, membership=model.membership, n_clusters=model.n_clusters)
     Ps, _ = rows.apply(begin, *starts, outputs=1)
@@ -217,7 +219,7 @@ def first_state(rows: RowSource, model: Model, starts: list[PerRow], prepared: A
     subspaces = model.coupling.subspaces(model, rows, weights, prepared, len(starts))
     spread = model.spread(rows, weights)
     centers = model.update_centers(totals.S, totals.T, None, subspaces, rows.origins, spread)
-    terms = model.terms(centers, rows.origins)
+    terms = model.terms(centers, rows.origins, energy=energy)
     Ls, _ = rows.apply(partial(jobs.losses, terms=terms, membership=model.membership), Ps, outputs=1)
     return State(centers, Ps, Ls, weights)
 

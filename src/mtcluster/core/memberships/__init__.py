@@ -3,7 +3,8 @@
 from .base import Membership
 from .binary import Binary, one_hot
 from .nonnegative import NonNegative
+from .responsibilities import Responsibilities
 
 MEMBERSHIPS: dict[str, Membership] = {form.name: form for form in (Binary(), NonNegative())}
 
-__all__ = ["MEMBERSHIPS", "Binary", "Membership", "NonNegative", "one_hot"]
+__all__ = ["MEMBERSHIPS", "Binary", "Membership", "NonNegative", "Responsibilities", "one_hot"]

@@ -1,0 +1,167 @@
+"""Candidates: Gaussian mixtures with one covariance, from several kinds of starts, with and without offsets.
+
+All see the same rows, and one criterion (`judging`) tells which are good; the best of them vote. Everything is done in
+coordinates in which the covariance within tasks is the identity, so that units of the columns do not matter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+
+from ..core import jobs
+from ..core.arrays import Array
+from ..core.blocks import Blocks
+from ..core.memberships import Binary, Responsibilities
+from ..core.metric import Metric
+from ..core.model import Model, State
+from ..core.solver import alternate, first_state
+from .embedding import Embedding
+from .judging import Judge
+from .members import DTYPE, blocks_of, by_task, leading, matched, pooled, sorted_by_task
+from .vote import vote
+
+SMOOTHING = (5, 2)  # neighbours and steps of the rows that half of the starts are found on
+SEED_ITER, TRIAL_ITER, MAX_ITER = 8, 5, 25  # iterations: of k-means for starts, of all mixtures, of those that go on
+SEED_TOL, TOL = 5e-4, 1e-4
+SHRINKAGES = (np.inf, 10.0)  # κ: no centres of their own, or such that are drawn to the shared ones by ten rows
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """What the candidates decided."""
+
+    shares: list[Array]  # (n_k, c) share of the members that put a row into a cluster
+    owns: list[Array]  # each task's own clusters
+    matched: bool  # do tasks have offsets?
+    shrinkage: float  # κ
+    n_candidates: int
+    n_members: int
+    values: dict[bool, float]  # with offsets or without → the least value of the criterion
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """How many fits are tried."""
+
+    n_seedings: int = 6  # k-means++ seedings of each kind of start
+    n_starts: int = 2  # of them that become starts
+    n_kept: int = 16  # mixtures that are fitted to the end
+    n_members: int = 8  # that vote
+    within_weight: float = 0.7  # λ1 of the criterion
+
+    def choose(
+        self, embedding: Embedding, prior: Array, n_clusters: int, frames: tuple[bool, ...], rng: np.random.Generator
+    ) -> Chosen:
+        """Fit, judge and vote. `prior` is the covariance within tasks, `frames` whether offsets are tried."""
+        turn = np.linalg.cholesky(np.linalg.inv(prior))
+        white = replace(embedding, Ys=[Y @ turn for Y in embedding.Ys], unit=1.0)
+        labels, owns = self._starts(embedding, white, n_clusters, rng)
+        rows = Blocks(blocks_of(white.Ys, white.us, 1.0))
+        metric = Metric(None, np.eye(len(prior)))
+        settings = [(frame, kappa) for frame in frames for kappa in SHRINKAGES]
+        if len(embedding.Ys) == 1:
+            settings = [(False, np.inf)]
+        free = np.repeat([frame for frame, _ in settings], len(labels))
+        kappa = np.repeat([kappa for _, kappa in settings], len(labels))
+        model = Model(
+            n_clusters, 0.0, n_clusters, membership=Responsibilities(), metric=metric, proportions=True,
+            matched=free, shrinkage=kappa,
+        )  # fmt: skip
+        judge = self._judge(rows, metric)
+        state = first_state(rows, model, labels * len(settings), energy=False)
+        found = alternate(rows, model, state, max_iter=TRIAL_ITER, tol=TOL).state
+        best = np.argsort(judge(*_sums(rows, found, n_clusters), free), kind="stable")[: self.n_kept]
+        best = np.sort(best).tolist()
+        found = alternate(rows, model.runs(best), found.runs(rows, best), max_iter=MAX_ITER, tol=TOL).state
+        free, kappa = free[best], kappa[best]
+        values = judge(*_sums(rows, found, n_clusters), free)
+        order = np.argsort(values, kind="stable")
+        lead = order[0]
+        voters = [int(run) for run in order if free[run] == free[lead]][: self.n_members]
+        members = [[P[run].argmax(axis=0) for P in found.Ps] for run in voters]
+        least = {bool(frame): float(values[free == frame].min()) for frame in np.unique(free)}
+        return Chosen(
+            vote(members, n_clusters), owns, bool(free[lead]), float(kappa[lead]), len(labels) * len(settings),
+            len(voters), least,
+        )  # fmt: skip
+
+    def _judge(self, rows: Blocks, metric: Metric) -> Judge:
+        weights = rows.apply(jobs.unit_weights, outputs=1)[0]
+        spread = metric.spread(rows, weights, np.ones(len(rows.origins), dtype=bool))
+        return Judge(metric, spread, rows.origins, self.within_weight)
+
+    def _starts(
+        self, embedding: Embedding, white: Embedding, n_clusters: int, rng: np.random.Generator
+    ) -> tuple[list[list[Array]], list[Array]]:
+        """Labels by k-means: of all rows where they lie and around the means of tasks, and of each task on its own."""
+        smoothed = replace(embedding, Ys=embedding.smoothed([SMOOTHING])[0])
+        together, apart = (Model(n_clusters, share, n_clusters) for share in (0.0, 1.0))
+        found: list[list[Array]] = []
+        owns: list[Array] = []
+        for kind, n_starts in ((embedding, self.n_starts), (smoothed, self.n_starts), (white, 1)):
+            for Ys in _located(kind):
+                rows = Blocks(blocks_of(Ys, kind.us, kind.unit))
+                begun = pooled(rows, together, self.n_seedings, rng)
+                result = alternate(rows, together, begun, max_iter=SEED_ITER, tol=SEED_TOL)
+                best = leading(np.array(result.final), 1, n_starts)
+                found += [[P[run] for P in result.state.Ps] for run in best]
+            if len(kind.Ys) == 1 or kind is white:
+                continue
+            rows = Blocks(blocks_of(kind.Ys, kind.us, kind.unit))
+            state = alternate(
+                rows, apart, by_task(rows, apart, self.n_seedings, rng), max_iter=SEED_ITER, tol=SEED_TOL
+            ).state
+            alone = sorted_by_task(rows, state, 1, 1)
+            owns = owns or alone[0]
+            found += matched(rows, apart, alone)
+        return found, owns or found[0]
+
+
+def _located(embedding: Embedding) -> Iterator[list[Array]]:
+    """The rows where they lie, and with the mean of each task removed."""
+    yield embedding.Ys
+    if len(embedding.Ys) > 1:
+        yield [Y - np.average(Y, axis=0, weights=u) for Y, u in zip(embedding.Ys, embedding.us, strict=True)]
+
+
+def _sums(rows: Blocks, state: State, n_clusters: int) -> tuple[Array, Array]:
+    """The sums S and T of the most probable labels."""
+    labels = [P.argmax(axis=1) for P in state.Ps]
+    job = partial(jobs.totals, membership=Binary(), n_clusters=n_clusters)
+    totals = rows.apply(job, labels, state.weights)[-1]
+    return totals.S, totals.T
+
+
+def within_covariance(Ys: list[Array], us: list[Array], rounding: Array | None, strength: float) -> Array:
+    """The covariance within tasks, a little towards its diagonal, as the prior of the metric.
+
+    Columns of few different values are rounded, which adds step² / 12 to the variance (Sheppard): else a column of
+    zeros and ones would make a cluster of each value, in which it has no variance at all. `rounding` is that variance;
+    it counts in full, whatever the strength of the prior.
+    """
+    n, d = sum(map(len, Ys)), Ys[0].shape[1]
+    N = sum(float(u.sum()) for u in us)
+    Y, u = np.concatenate(Ys), np.concatenate(us)
+    total = np.average((Y - np.average(Y, axis=0, weights=u)) ** 2, axis=0, weights=u)
+    parts = [own - np.average(own, axis=0, weights=w) for own, w in zip(Ys, us, strict=True)]
+    cov = sum((w[:, None] * own).T @ own for own, w in zip(parts, us, strict=True)) / N
+    share = min(0.5, 0.01 + 0.5 * d / n)
+    diagonal = np.maximum(np.diag(cov), 1e-3 * total)
+    diagonal = np.where(diagonal > 0, diagonal, 1.0)
+    found = (1 - share) * cov
+    found[np.diag_indices(d)] = diagonal + (0 if rounding is None else rounding / strength)
+    return found
+
+
+def rounding_variance(X: Array) -> Array:
+    """step² / 12 of each column, with step the mean distance between neighbouring values."""
+    found = np.zeros(X.shape[1])
+    for j, column in enumerate(X.T):
+        values = np.unique(column)
+        if len(values) > 1:
+            found[j] = ((values[-1] - values[0]) / (len(values) - 1)) ** 2 / 12
+    return found

@@ -1,0 +1,70 @@
+"""One criterion for fits that differ in everything: how well clusters explain the rows, and what tasks differ in.
+
+    log|S| + 2 H(cluster | task) + 2 θ I(cluster; task) + 2 ρ I(location; task) + (m − 1) d log N / N
+
+in nats per row, times two, the lower the better. S is the covariance around the centres, λ1 around the tasks' own and
+1 − λ1 around the shared ones, as in the loss. The first two terms are the likelihood of rows and labels, and without
+more they would buy tighter clusters by taking tasks apart. So what tasks differ in has a price on the same scale, the
+information about the task: in the cluster of a row, and in where the task lies, I(location; task) = ½ log|I + S⁻¹ B|
+with B the scatter of the offsets, which is no more than the entropy of the task. Offsets that are estimated count as
+parameters besides.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..core.arrays import Array
+from ..core.frames import shared_centers
+from ..core.metric import Metric, Spread
+
+COMPOSITION, LOCATION = 0.5, 0.3  # θ, ρ
+
+
+@dataclass(frozen=True)
+class Judge:
+    """The criterion, on the rows of one embedding."""
+
+    metric: Metric
+    spread: Spread
+    origins: Array  # (m, l)
+    within_weight: float  # λ1
+    composition: float = COMPOSITION  # θ
+    location: float = LOCATION  # ρ
+
+    def __call__(self, S: Array, T: Array, matched: Array) -> Array:
+        """The criterion of each run, from the sums of its labels and whether offsets are estimated."""
+        d, m, N = T.shape[3], T.shape[1], float(self.spread.total[0])
+        sizes = S.sum(axis=2)
+        means = np.where((S > 0)[..., None], T / np.where(S > 0, S, 1)[..., None], self.origins[:, None])
+        Z, b = shared_centers(means, S, sizes, matched, None, None)
+        apart, own = means - b[:, :, None] - Z[:, None], means - self.origins[:, None]
+        between, around = _scatter(S, apart), _scatter(S, own)
+        cov = (self.spread.XX - around + (1 - self.within_weight) * between) / N
+        cov = (cov + self.metric.strength * self.metric.prior) / (1 + self.metric.strength)
+        moved = np.swapaxes(b, 1, 2) @ (sizes[..., None] * b) / N
+        shift = np.linalg.slogdet(np.eye(d) + np.linalg.solve(cov, moved))[1] / 2
+        given, mutual = _information(S / N)
+        tasks = sizes / N
+        most = -np.sum(tasks * np.log(np.maximum(tasks, np.finfo(np.float64).tiny)), axis=1)
+        price = 2 * self.composition * mutual + 2 * self.location * np.minimum(shift, most)
+        price += matched * (m - 1) * d * np.log(N) / N
+        return np.linalg.slogdet(cov)[1] + 2 * given + price
+
+
+def _scatter(S: Array, Y: Array) -> Array:
+    """Σ_kj n_kj y yᵀ of each run, (R, l, l)."""
+    runs, l = Y.shape[0], Y.shape[3]
+    flat = Y.reshape(runs, -1, l)
+    return np.swapaxes(S.reshape(runs, -1, 1) * flat, 1, 2) @ flat
+
+
+def _information(P: Array) -> tuple[Array, Array]:
+    """H(cluster | task) and I(cluster; task) of each run, from the shares P (R, m, c) of all rows."""
+    tiny = np.finfo(np.float64).tiny
+    of_task, of_cluster = P.sum(axis=2, keepdims=True), P.sum(axis=1, keepdims=True)
+    given = -np.sum(P * np.log(np.maximum(P / np.maximum(of_task, tiny), tiny)), axis=(1, 2))
+    total = -np.sum(of_cluster * np.log(np.maximum(of_cluster, tiny)), axis=(1, 2))
+    return given, total - given
