@@ -33,7 +33,7 @@ def test_everything_that_was_promised_is_there(finished, capsys):
     pages = {"tables.md", "tables.tex", "tables.html", "findings.md"}
     assert names == {"runs.csv", "runs.parquet", *pages, "figures/phase.png", "figures/phase.svg"}
     text = (finished / "tables.md").read_text()
-    for part in ("Real sets", "Principal components", "Generated sets", "figures/phase.png", "| AUC |", "(not judged)"):
+    for part in ("Real sets", "Many features", "Generated sets", "figures/phase.png", "| AUC |", "(not judged)"):
         assert part in text
     found = (finished / "findings.md").read_text()
     assert "Kang: best peer" in found
@@ -53,7 +53,7 @@ def test_rows_hold_the_scores_over_all_rows(finished):
 
 
 def test_the_protocol_has_every_method_that_applies_on_every_set():
-    found = integration.specs(sets=integration.SETS, methods=integration.METHODS, runs=10)
+    found = integration.specs(sets=integration.SETS, methods=methods.METHODS, runs=10)
     assert len(found) == len(set(found))
     assert {spec.study for spec in found} == {"integration"}
     assert {(s.data_set, s.features) for s in found if s.method == methods.LIGER} == {("PBMC", "plain")}

@@ -93,7 +93,7 @@ BENCHMARKS = {
         pages=integration_report,
         draw=integration_figure.draw,
         needed=integration_methods.needed,
-        groups={name: sets for name, (_, sets) in integration.GROUPS.items()},
+        groups={name: tuple(sets) for name, sets in integration.GROUPS.items()},
         optional=(integration_methods.LIGER,),
     ),
 }

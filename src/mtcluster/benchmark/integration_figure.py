@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from .figures import _axes
+from .figures import make_axes
 from .generated import ABSENT, OFFSETS, PHASE, cell
 from .integration_methods import METHODS
 from .results import mean, select
@@ -29,7 +29,7 @@ def _phase(rows: Sequence[Row]) -> Any:
     methods = [method for method in METHODS if select(rows, method=method)]
     if not methods:
         return None
-    figure, axes = _axes(len(methods), width=3.4, height=2.6, columns=3)
+    figure, axes = make_axes(len(methods), width=3.4, height=2.6, columns=3)
     for ax, method in zip(axes, methods, strict=True):
         _panel(ax, method, select(rows, method=method))
     figure.suptitle("Joint accuracy, %. Hatched: tasks are not linked by two common clusters; not judged.")
@@ -45,10 +45,12 @@ def _panel(ax: Any, method: str, rows: Sequence[Row]) -> None:
             if not own:
                 continue
             value, judged = mean(own, "joint_rows"), min(row.linked for row in own) == 1
-            shade = _color(value)
-            ax.add_patch(Rectangle((j - 0.5, i - 0.5), 1, 1, facecolor=shade, edgecolor="#fff",
-                                   hatch=None if judged else "////"))  # fmt: skip
-            ax.text(j, i, f"{value:.0f}", ha="center", va="center", color="#fff" if value < 60 else "#000", fontsize=9)
+            corner, shade = (j - 0.5, i - 0.5), _color(value)
+            ax.add_patch(Rectangle(corner, 1, 1, facecolor=shade, edgecolor="#fff"))
+            if not judged:
+                ax.add_patch(Rectangle(corner, 1, 1, fill=False, edgecolor="#8888", hatch="////", linewidth=0))
+            ink, around = ("#fff" if value < 60 else "#000"), {"facecolor": shade, "edgecolor": "none", "pad": 1}
+            ax.text(j, i, f"{value:.0f}", ha="center", va="center", color=ink, fontsize=9, bbox=around)
     ax.set_xticks(range(len(OFFSETS)), [f"{offset:g}" for offset in OFFSETS])
     ax.set_yticks(range(len(ABSENT)), [f"{absent:g}" for absent in ABSENT])
     ax.set(

@@ -88,8 +88,7 @@ def findings(rows: Sequence[Row], command: str) -> list[Part]:
 
 
 def _of_group(rows: Sequence[Row], name: str) -> list[Row]:
-    features, sets = GROUPS[name]
-    return [row for row in select(rows, features=features) if row.data_set in sets]
+    return [row for row in rows if GROUPS[name].get(row.data_set) == row.features]
 
 
 def _methods(rows: Sequence[Row]) -> list[str]:
@@ -98,7 +97,7 @@ def _methods(rows: Sequence[Row]) -> list[str]:
 
 def _sets(rows: Sequence[Row], name: str) -> list[str]:
     found = {row.data_set for row in rows}
-    return [data_set for data_set in GROUPS[name][1] if data_set in found]
+    return [data_set for data_set in GROUPS[name] if data_set in found]
 
 
 def _overview(rows: Sequence[Row], name: str) -> Grid:

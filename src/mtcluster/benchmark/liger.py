@@ -34,8 +34,8 @@ def factors(X: Any, tasks: Any, seed: int) -> Any:
         pyliger.normalize(liger)
         pyliger.select_genes(liger)
         pyliger.scale_not_center(liger)
-        pyliger.optimize_ALS(liger, k=N_FACTORS, rand_seed=seed)
-        pyliger.quantile_norm(liger, rand_seed=seed)
+        pyliger.optimize_ALS(liger, k=N_FACTORS, rand_seed=seed + 1)  # 1 is its first
+        pyliger.quantile_norm(liger, rand_seed=seed + 1)
     found = np.zeros((X.shape[0], N_FACTORS))  # rows without a single value are left out by pyliger
     for part in liger.adata_list:
         found[[int(name[1:]) for name in part.obs_names]] = part.obsm["H_norm"]
