@@ -40,16 +40,76 @@ def test_unbalanced_clusters_have_unequal_sizes():
     assert sizes[0] < 0.2 * sizes[-1]
 
 
+def test_blobs_of_a_seed_stay_what_they_were():
+    """Values of version 0.1."""
+    plain = make_multitask_blobs(random_state=0)
+    assert_allclose(plain.X[:2, :3], [[1.06379167, -0.266586, 1.01984345], [-3.1343029, 1.34031826, 0.28977225]])
+    assert plain.y[:12].tolist() == [0, 2, 2, 3, 2, 2, 1, 3, 2, 3, 0, 1]
+    assert plain.tasks[:12].tolist() == [1, 2, 0, 0, 2, 1, 0, 0, 2, 2, 1, 2]
+    more = make_multitask_blobs([20, 30, 40], n_clusters=5, balance=0.5, outliers=0.2, task_shift=2.0, random_state=3)
+    assert_allclose([more.X.sum(), more.X[5, 2]], [-371.06302616575476, -1.6555477151846272])
+    assert more.y[:15].tolist() == [2, 3, 1, 3, 3, 3, -1, 0, 2, -1, 3, -1, 4, 3, 3]
+
+
+@pytest.mark.parametrize(("absent", "kept"), [(0.0, 6), (0.2, 5), (0.4, 4), (0.6, 2), (0.75, 2)])
+def test_each_task_lacks_its_share_and_each_cluster_is_somewhere(absent, kept):
+    for seed in range(20):
+        _, y, tasks = make_multitask_blobs(30, 3, n_tasks=4, n_clusters=6, absent=absent, random_state=seed)
+        held = [set(y[tasks == k].tolist()) for k in range(4)]
+        assert [len(own) for own in held] == [kept] * 4
+        assert set.union(*held) == set(range(6))
+
+
+def test_which_clusters_a_task_lacks_differs_between_tasks_and_seeds():
+    drawn = set()
+    for seed in range(30):
+        _, y, tasks = make_multitask_blobs(30, 3, n_tasks=2, n_clusters=3, absent=0.3, random_state=seed)
+        drawn |= {(k, *sorted(set(y[tasks == k].tolist()))) for k in range(2)}
+    assert drawn == {(k, *pair) for k in range(2) for pair in [(0, 1), (0, 2), (1, 2)]}
+
+
+def test_the_offset_shifts_whole_tasks_by_its_length():
+    options = {"n_samples": 50, "n_features": 7, "cluster_std": 1e-6, "task_shift": 0.0, "random_state": 4}
+    still, moved, further = (make_multitask_blobs(**options, offset=offset) for offset in (0.0, 1.0, 2.0))
+    assert_array_equal(still.y, moved.y)
+    shifts = moved.X - still.X
+    centers = np.stack([still.X[still.y == j].mean(axis=0) for j in range(4)])
+    pairs = [np.linalg.norm(a - b) for i, a in enumerate(centers) for b in centers[:i]]
+    for k in range(3):
+        own = shifts[still.tasks == k]
+        assert_allclose(own, own[:1].repeat(len(own), axis=0), atol=1e-12)
+        assert_allclose(np.linalg.norm(own[0]), np.mean(pairs), rtol=1e-5)
+    assert_allclose(further.X - still.X, 2 * shifts, atol=1e-12)
+
+
+def test_features_are_correlated_and_unequal_as_asked():
+    scales = [0.1, 1.0, 10.0]
+    blobs = make_multitask_blobs(
+        20_000, 3, n_tasks=1, n_clusters=1, correlation=0.6, scales=scales, cluster_std=2.0, random_state=0
+    )
+    assert_allclose(np.corrcoef(blobs.X.T), np.where(np.eye(3), 1, 0.6), atol=0.02)
+    assert_allclose(blobs.X.std(axis=0), 2 * np.array(scales), rtol=0.02)
+
+
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
+        ({"absent": 1.0}, r"absent=1.0 should be in \[0, 1\)"),
+        ({"absent": -0.1}, r"absent=-0.1 should be in \[0, 1\)"),
+        ({"absent": 0.7, "n_clusters": 10}, r"absent=0.7 leaves 3 of n_clusters=10 .* at most 0.60 is needed"),
+        ({"offset": -1}, "offset=-1 should be at least 0"),
+        ({"offset": float("nan")}, "offset=nan should be at least 0"),
+        ({"correlation": 1}, r"correlation=1 should be in \[0, 1\)"),
+        ({"scales": [1.0, 2.0]}, "should hold n_features=10 positive numbers"),
+        ({"scales": [0.0] * 10}, "should hold n_features=10 positive numbers"),
         ({"n_samples": [10, 10], "n_tasks": 3}, "n_samples has 2 entries, but n_tasks=3"),
-        ({"n_samples": 2}, "at least n_clusters=4"),
+        ({"n_samples": 2}, "at least 4, the number of clusters of a task"),
+        ({"n_clusters": 0}, "n_clusters=0 should be at least 1"),
         ({"n_samples": 10.5}, "should be whole"),
-        ({"n_features": 0}, "n_features=0 and n_tasks=3 should be at least 1"),
+        ({"n_features": 0}, "n_features=0 should be at least 1"),
         ({"cluster_std": -1}, "cluster_std=-1"),
         ({"balance": 0}, "balance=0 should be in"),
-        ({"outliers": 1.0}, r"outliers=1.0 in \[0, 1\)"),
+        ({"outliers": 1.0}, r"outliers=1.0 should be in \[0, 1\)"),
     ],
 )
 def test_impossible_blobs_are_refused(parameters, message):

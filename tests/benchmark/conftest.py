@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from mtcluster.benchmark.views import FILES, OTHER_FILES
+from mtcluster.benchmark.views import FILES, PLAIN_FILES
 
 
 def write_set(folder, name, n_tasks, n_classes, d, seed):
@@ -37,6 +37,6 @@ def tiny_data(tmp_path_factory):
     folder = tmp_path_factory.mktemp("data")
     for seed, name in enumerate(FILES.values()):
         write_set(folder, name, *((4, 4) if name.startswith("webkb") else (2, 2)), d=15 + seed, seed=seed)
-    for seed, name in enumerate(OTHER_FILES.values()):
+    for seed, name in enumerate(PLAIN_FILES.values()):
         write_other(folder, name, seed)
     return folder

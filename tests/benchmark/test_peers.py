@@ -75,7 +75,7 @@ def test_every_method_labels_every_kind_of_view(tiny_data, method):
             s for s in peers.specs(sets=[data_set], methods=[method], runs=1, quick=True) if s.features == features
         ]
         view = views.view(str(tiny_data), data_set, features)
-        labels, _, _ = methods.run_method(spec, str(tiny_data), view)
+        labels = methods.run_method(spec, str(tiny_data), view).labels
         assert labels.shape == view.y.shape
         assert set(labels) <= set(range(view.n_classes))
 

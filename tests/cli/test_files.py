@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 import warnings
+from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from mtcluster import SPMTC
 from mtcluster.cli import folder
 from mtcluster.cli.errors import InputError
 from mtcluster.cli.methods import METHODS
+from mtcluster.datasets import make_multitask_blobs
 from mtcluster.metrics import clustering_accuracy
 
 pytestmark = pytest.mark.slow
@@ -136,12 +138,14 @@ def test_predict_labels_a_new_data_set_wherever_it_lies(fitted, run, survey, lab
 
 @pytest.mark.parametrize("method", METHODS)
 def test_every_method_gives_a_report_and_labels_new_rows_or_says_that_it_cannot(method, run, survey, tmp_path):
+    if method == "harmony":
+        pytest.importorskip("harmonypy", reason="needs harmonypy")
     survey.to_csv(tmp_path / "survey.csv", index=False)
     code, _, err = run("fit", "survey.csv", "--task", "country", "--id", "person", "--label", "class", "--clusters", 3,
                        "--method", method, "--restarts", 1, "--out", "run")  # fmt: skip
     assert code == 0, err
     code, _, err = run("predict", "run", "survey.csv", "--out", "again.csv", "--quiet")
-    if method.startswith("spectral"):
+    if method.startswith(("spectral", "harmony")):
         assert code == 2
         assert "cannot label new rows" in err
         return
@@ -180,6 +184,52 @@ def test_compare_without_classes_scores_nothing(run, survey, tmp_path):
     assert code == 0
     assert "accuracy" not in out
     assert "correspondence" in out
+    assert "Judged by the rows alone" in out
+
+
+def test_compare_offers_centred_k_means_and_says_how_to_install_harmony(run, survey, tmp_path, monkeypatch):
+    survey.to_csv(tmp_path / "survey.csv", index=False)
+    options = ["--task", "country", "--id", "person", "--label", "class", "--clusters", 3, "--restarts", 1]
+    code, out, _ = run("compare", "survey.csv", *options, "--methods", "kmeans,kmeans-centered", "--json", "--quiet")
+    assert code == 0
+    rows = {row["method"]: row for row in json.loads(out)["table"]}
+    assert rows["kmeans-centered"]["joint_accuracy"] >= rows["kmeans"]["joint_accuracy"]
+    monkeypatch.setattr("mtcluster.cli.errors.find_spec", lambda name: None if name == "harmonypy" else find_spec(name))
+    code, _, err = run("compare", "survey.csv", *options, "--methods", "kmeans,harmony")
+    assert code == 2
+    assert "reading" not in err
+    assert "the method harmony needs harmonypy: pip install 'mtcluster[harmony]'" in err
+
+
+def write_tasks(path, task_set):
+    frame = pd.DataFrame(task_set.X, columns=[f"x{i}" for i in range(task_set.X.shape[1])])
+    frame.assign(task=task_set.tasks, known=task_set.y).to_csv(path, index=False)
+
+
+@pytest.mark.parametrize(("absent", "offset", "best"), [(0.4, 0.0, "kmeans"), (0.4, 1.0, "kmeans-centered")])
+def test_the_verdict_of_compare_tells_location_from_contents(run, tmp_path, absent, offset, best):
+    options = {"n_tasks": 4, "n_clusters": 6, "absent": absent, "offset": offset, "random_state": 0}
+    write_tasks(tmp_path / "rows.csv", make_multitask_blobs(150, **options))
+    code, out, _ = run("compare", "rows.csv", "--task", "task", "--label", "known", "--clusters", 6, "--restarts", 0,
+                       "--scale", "none", "--methods", "kmeans,kmeans-centered,kmeans-per-task", "--json")  # fmt: skip
+    assert code == 0
+    result = json.loads(out)
+    assert result["verdict"].startswith(f"Judged by the rows alone, {best} describes these tasks best")
+    assert max(result["table"], key=lambda row: row["joint_accuracy"])["method"] == best
+
+
+@pytest.mark.data
+@pytest.mark.parametrize(("name", "best"), [("penguins_island", "kmeans"), ("penguins_sex", "kmeans-centered"),
+                                            ("cell_lines", "kmeans"), ("kang_pbmc", "kmeans-centered")])  # fmt: skip
+def test_the_verdict_of_compare_on_real_sets(run, task_set, tmp_path, name, best):
+    write_tasks(tmp_path / "rows.csv", task_set(name))
+    clusters = {"penguins_island": 3, "penguins_sex": 3, "cell_lines": 2, "kang_pbmc": 5}[name]
+    code, out, _ = run("compare", "rows.csv", "--task", "task", "--label", "known", "--clusters", clusters, "--scale",
+                       "none", "--restarts", 0, "--methods", "kmeans,kmeans-centered", "--json")  # fmt: skip
+    assert code == 0
+    result = json.loads(out)
+    assert result["verdict"].startswith(f"Judged by the rows alone, {best} describes")
+    assert max(result["table"], key=lambda row: row["joint_accuracy"])["method"] == best
 
 
 def test_texts_become_words(run, tmp_path):

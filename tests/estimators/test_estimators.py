@@ -38,6 +38,7 @@ EXPECTED_FAILURES = {
         ASI(2),
         PerTask(KMeans(2, random_state=0)),
         Pooled(KMeans(2, random_state=0)),
+        Pooled(KMeans(2, random_state=0), center=True),
     ],
     expected_failed_checks=lambda estimator: EXPECTED_FAILURES,
 )
@@ -340,3 +341,40 @@ def test_the_clusterer_of_a_task_that_was_not_there_does_not_exist(blobs):
         model.predict(blobs.X)
     with pytest.raises(ValueError, match="tasks holds 7, which was not in fit"):
         model.predict(blobs.X, tasks=[7] * len(blobs.X))
+
+
+def test_centred_rows_are_pooled_without_the_means_of_their_tasks(blobs):
+    X, _, tasks = blobs
+    kmeans = KMeans(4, n_init=10, random_state=0)
+    model = Pooled(kmeans, center=True).fit(X, tasks=tasks)
+    means = np.stack([X[tasks == k].mean(axis=0) for k in range(3)])
+    assert_allclose(model.task_means_, means)
+    assert_array_equal(model.labels_, clone(kmeans).fit_predict(X - means[tasks]))
+    assert_array_equal(model.predict(X, tasks=tasks), model.labels_)
+    parts = {k: X[tasks == k] for k in range(3)}
+    assert clustering_accuracy(model.labels_[np.argsort(tasks, kind="stable")],
+                               Pooled(kmeans, center=True).fit(parts).labels_) == 1  # fmt: skip
+    shifted = X + np.arange(3)[tasks, None] * 50.0
+    assert_array_equal(Pooled(kmeans, center=True).fit(shifted, tasks=tasks).labels_, model.labels_)
+
+
+def test_a_task_that_was_not_in_the_fit_is_centred_by_its_own_mean(blobs):
+    X, _, tasks = blobs
+    model = Pooled(KMeans(4, random_state=0), center=True).fit(X, tasks=tasks)
+    own = tasks == 1
+    assert_array_equal(model.predict(X[own] + 7, tasks=["new"] * own.sum()), model.labels_[own])
+    one = Pooled(KMeans(4, random_state=0), center=True).fit(X)
+    assert_array_equal(one.predict(X[:5]), one.labels_[:5])
+
+
+def test_means_of_weighted_rows_are_weighted(blobs):
+    X, _, tasks = blobs
+    weights = np.random.default_rng(0).random(len(X))
+    model = Pooled(KMeans(4, random_state=0), center=True).fit(X, tasks=tasks, sample_weight=weights)
+    assert_allclose(model.task_means_[0], np.average(X[tasks == 0], axis=0, weights=weights[tasks == 0]))
+
+
+def test_sparse_rows_are_not_filled_by_centring(blobs):
+    model = Pooled(KMeans(4, random_state=0), center=True)
+    with pytest.raises(TypeError, match="X is sparse, and center=True would fill it"):
+        model.fit(sparse.csr_matrix(blobs.X), tasks=blobs.tasks)

@@ -28,6 +28,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from mtcluster import ASI, LSSMTC, SPMTC, PerTask, Pooled
 from mtcluster.consensus import Consensus
 from mtcluster.datasets import make_multitask_blobs
+from mtcluster.estimators._harmony import Harmonized
 from mtcluster.inspection import LabelDescription
 from mtcluster.preprocessing import TablePreprocessor
 
@@ -42,6 +43,7 @@ MODELS = {
     "ASI": ASI(4, random_state=0),
     "PerTask": PerTask(KMeans(4, random_state=0)),
     "Pooled": Pooled(KMeans(4, random_state=0)),
+    "centred": Pooled(KMeans(4, random_state=0), center=True),
 }
 
 
@@ -127,6 +129,7 @@ def every_type(X, tasks):
         LSSMTC(4, within_weight=0.5, random_state=0).fit(X, tasks=days),
         LSSMTC(4, within_weight=0.5, random_state=0).fit(X, tasks=times),
         LabelDescription().fit(X, np.arange(len(X)) % 4, tasks=tasks),
+        Harmonized(KMeans(4)),
     ]
     return {
         "models": models,

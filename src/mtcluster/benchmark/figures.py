@@ -28,7 +28,8 @@ def draw(rows: Sequence[Row], folder: Path) -> None:
                 figure.savefig(folder / f"{name}.svg", bbox_inches="tight", metadata={"Date": None})
 
 
-def _axes(n: int, width: float = 3.4, height: float = 3.0, columns: int = 3) -> tuple[Any, list[Any]]:
+def make_axes(n: int, width: float = 3.4, height: float = 3.0, columns: int = 3) -> tuple[Any, list[Any]]:
+    """A figure with n axes."""
     from matplotlib.figure import Figure
 
     columns = min(n, columns)
@@ -62,7 +63,7 @@ def _subspace(rows: Sequence[Row]) -> Any:
     if not own:
         return None
     sets = sorted({row.data_set for row in own})
-    figure, axes = _axes(2 * len(sets), columns=2, width=4.2)
+    figure, axes = make_axes(2 * len(sets), columns=2, width=4.2)
     for i, data_set in enumerate(sets):
         here = select(own, data_set=data_set)
         c = max(row.n_components for row in here)
@@ -86,7 +87,7 @@ def _within(rows: Sequence[Row]) -> Any:
     if not own:
         return None
     sets = list(dict.fromkeys(row.data_set for row in own))
-    figure, axes = _axes(len(sets))
+    figure, axes = make_axes(len(sets))
     for ax, data_set in zip(axes, sets, strict=True):
         here = select(own, data_set=data_set)
         _line(ax, select(here, n_components=max(row.n_components for row in here)), "within_weight", "acc")
@@ -98,7 +99,7 @@ def _noise(rows: Sequence[Row]) -> Any:
     own = select(rows, study="noise")
     if not own:
         return None
-    figure, axes = _axes(2 * len(OUTLIERS), columns=2, width=4.2)
+    figure, axes = make_axes(2 * len(OUTLIERS), columns=2, width=4.2)
     for i, kind in enumerate(OUTLIERS):
         here = select(own, outliers=kind)
         _line(axes[2 * i], here, "noise", "acc")

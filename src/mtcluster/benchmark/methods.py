@@ -1,7 +1,8 @@
-"""The methods of the comparison: a spec and a view → labels, and outlier scores if the method has them."""
+"""The methods of the comparison: a spec and a view → labels, and what else a method finds."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -41,16 +42,27 @@ ABLATIONS: dict[str, dict[str, Any]] = {
 }
 
 
-def run_method(spec: Spec, folder: str, view: views.View) -> tuple[Any, Any, int]:
-    """Labels, scores (None if the method has none) and number of iterations (−1 if unknown)."""
+@dataclass(frozen=True)
+class Outcome:
+    """What a method found; None for what it does not have."""
+
+    labels: Any
+    scores: Any = None  # of each row; low for outliers
+    n_iter: int = -1
+    presence: Any = None  # (m, c), whether a task holds a cluster
+    embedding: Any = None  # the rows that were clustered
+
+
+def run_method(spec: Spec, folder: str, view: views.View) -> Outcome:
+    """Fit the method of a spec."""
     c = view.n_classes
     if spec.method in ("SC", "All SC"):
-        return _spectral(spec, folder, view), None, -1
+        return Outcome(_spectral(spec, folder, view))
     model = _model(spec, c)
     X = view.X.toarray() if "GMM" in spec.method and sparse.issparse(view.X) else view.X
     model.fit(X, tasks=view.tasks)
     scores = model.score_samples(view.X, tasks=view.tasks) if view.strange.any() else None
-    return model.labels_, scores, int(getattr(model, "n_iter_", -1))
+    return Outcome(model.labels_, scores, int(getattr(model, "n_iter_", -1)))
 
 
 def _model(spec: Spec, c: int) -> Any:

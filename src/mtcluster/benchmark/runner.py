@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from joblib import Parallel, delayed
 from sklearn.metrics import normalized_mutual_info_score, roc_auc_score
@@ -14,27 +15,41 @@ from threadpoolctl import threadpool_limits
 
 from .._utils import text
 from ..metrics import task_scores
-from . import views
-from .methods import run_method
+from . import generated, integration_methods, scores, views
+from .methods import Outcome, run_method
 from .runs import Row, RunFile, Spec
 
 
 @cache
-def versions() -> str:
+def versions(*others: str) -> str:
     """The versions of Python and of the packages that determine a row."""
-    found = text.versions(("mtcluster", "numpy", "scipy", "scikit-learn"))
+    found = text.versions(("mtcluster", "numpy", "scipy", "scikit-learn", *others))
     return " ".join(f"{name}={version}" for name, version in found.items())
 
 
 def execute(spec: Spec, folder: str) -> list[Row]:
     """One run, on one thread, so that its scores do not depend on other runs."""
-    view = views.view(folder, spec.data_set, spec.features, spec.outliers, spec.noise, spec.run if spec.noise else 0)
+    drawn = spec.noise or spec.data_set in generated.SETS
+    view = views.view(folder, spec.data_set, spec.features, spec.outliers, spec.noise, spec.run if drawn else 0)
     began = time.perf_counter()
     with threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the projection coupling warns in every run; the rows show why
-        labels, scores, n_iter = run_method(spec, folder, view)
+        across = spec.study == "integration"
+        found = integration_methods.run(spec, view) if across else run_method(spec, folder, view)
     seconds = time.perf_counter() - began
-    kept = ~view.strange
+    of_run: dict[str, Any] = {
+        "seconds": seconds,
+        "n_iter": found.n_iter,
+        "versions": versions(*integration_methods.needed(spec.method)),
+    }
+    if across:
+        of_run |= scores.of_run(found, view, embedded=not drawn)
+    return _rows(spec, view, found, of_run)
+
+
+def _rows(spec: Spec, view: views.View, found: Outcome, of_run: dict[str, Any]) -> list[Row]:
+    """One row per task."""
+    kept, labels, strangeness = ~view.strange, found.labels, found.scores
     table = task_scores(view.y[kept], labels[kept], view.tasks[kept])
     rows = []
     for score in table.rows():
@@ -49,10 +64,8 @@ def execute(spec: Spec, folder: str) -> list[Row]:
                 nmi=100 * score["nmi"],
                 nmi_geometric=100 * normalized_mutual_info_score(view.y[own], labels[own], average_method="geometric"),
                 joint=100 * score["joint_accuracy"],
-                auc=-1.0 if scores is None else float(roc_auc_score(view.strange[here], -scores[here])),
-                seconds=seconds,
-                n_iter=n_iter,
-                versions=versions(),
+                auc=-1.0 if strangeness is None else float(roc_auc_score(view.strange[here], -strangeness[here])),
+                **of_run,
             )
         )
     return rows

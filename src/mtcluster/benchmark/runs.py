@@ -52,6 +52,13 @@ class Row(Spec):
     seconds: float = 0.0  # of the whole run
     n_iter: int = -1
     versions: str = ""
+    # Of the whole run, over the rows of all tasks; -1: not measured.
+    joint_rows: float = -1.0  # per cent, accuracy with one matching for all rows
+    ari: float = -1.0  # per cent
+    presence: float = -1.0  # per cent of the (task, class) pairs in which it is right whether the task holds the class
+    linked: int = -1  # 1: tasks are linked by pairs that have two classes in common, 0: they are not
+    biology: float = -1.0  # per cent, scores of scib-metrics for the rows that were clustered
+    batch: float = -1.0
 
     def spec(self) -> Spec:
         """The run that this row belongs to."""
@@ -59,6 +66,7 @@ class Row(Spec):
 
 
 COLUMNS = [f.name for f in fields(Row)]
+LATER = ("joint_rows", "ari", "presence", "linked", "biology", "batch")  # absent from files of version 0.1
 TYPES = {f.name: {"str": str, "int": int, "float": float}[str(f.type)] for f in fields(Row)}
 
 
@@ -84,14 +92,15 @@ class RunFile:
         text = self.path.read_text(encoding="utf-8")
         whole = text[: text.rfind("\n") + 1]
         reader = csv.DictReader(io.StringIO(whole))
-        if whole and reader.fieldnames != COLUMNS:
+        columns = list(reader.fieldnames or ())
+        if whole and columns not in (COLUMNS, [name for name in COLUMNS if name not in LATER]):
             raise BenchmarkError(
                 f"{self.path} is not a file of runs, or of another version: give another --out folder."
             )
         rows: list[Row] = []
         for record in reader:
             try:
-                rows.append(Row(**{name: TYPES[name](record[name]) for name in COLUMNS}))
+                rows.append(Row(**{name: TYPES[name](record[name]) for name in columns}))
             except (TypeError, ValueError) as error:
                 raise BenchmarkError(f"{self.path} is damaged near line {reader.line_num}: {error}.") from error
         return list(complete(rows))
@@ -100,8 +109,10 @@ class RunFile:
         import pandas as pd
 
         try:
-            records = pd.read_parquet(self.parquet, columns=COLUMNS).to_dict("records")
-            return list(complete([Row(**{name: TYPES[name](row[name]) for name in COLUMNS}) for row in records]))
+            frame = pd.read_parquet(self.parquet)
+            columns = [name for name in COLUMNS if name in frame or name not in LATER]
+            records = frame[columns].to_dict("records")
+            return list(complete([Row(**{name: TYPES[name](row[name]) for name in columns}) for row in records]))
         except (OSError, TypeError, ValueError, KeyError) as error:
             raise BenchmarkError(f"{self.parquet} is not a file of runs, or is damaged: {error}") from error
 

@@ -1,23 +1,25 @@
 """The data of a run: a task set in one feature view, with outliers added on request.
 
 Views: "raw" counts; "tfidf", sublinear, over the pooled tasks, with unit rows; "svd", TF-IDF projected to its 50
-leading singular vectors, with unit rows again; "plain", the features of sets that are not text.
+leading singular vectors, with unit rows again; "plain", the features of sets that are not text; "pca", their 20 leading
+principal components.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.decomposition import TruncatedSVD
+from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.preprocessing import normalize, scale
 
 from ..datasets import TaskSet, load_digits_tasks, load_task_set, make_multitask_blobs
+from . import generated
 from .runs import BenchmarkError
 
 FILES = {
@@ -35,6 +37,14 @@ OTHER_FILES = {
     "Heart": "heart_disease",
     "PBMC": "pbmc_three_technologies",
 }
+# Tasks that differ in where they lie, or in what they hold; features as they are stored.
+DIFFERENT_FILES = {
+    "Cell lines": "cell_lines",
+    "Kang": "kang_pbmc",
+    "Penguins by island": "penguins_island",
+    "Penguins by sex": "penguins_sex",
+}
+PLAIN_FILES = OTHER_FILES | DIFFERENT_FILES
 # Two tasks of different topics; words hashed to one vocabulary.
 UNRELATED = {
     "COMP+ORGS": (("COMPvsSCI", 1), ("ORGSvsPEOPLE", 1)),
@@ -61,7 +71,7 @@ class View:
     @property
     def n_classes(self) -> int:
         """Number of classes."""
-        return len(np.unique(self.y))
+        return len(np.unique(self.y[~self.strange]))
 
 
 @lru_cache(maxsize=8)
@@ -82,14 +92,18 @@ def _numbered(loaded: TaskSet) -> View:
     """Tasks by number, from 1, in the order in which they appear."""
     names = {name: i for i, name in enumerate(dict.fromkeys(loaded.tasks.tolist()), start=1)}
     tasks = np.array([names[task] for task in loaded.tasks.tolist()])
-    return View(loaded.X, loaded.y, tasks, np.zeros(len(loaded.y), dtype=bool))
+    return View(loaded.X, loaded.y, tasks, loaded.y < 0)
 
 
 @lru_cache(maxsize=8)
 def view(folder: str, data_set: str, features: str, outliers: str = "none", noise: float = 0.0, seed: int = 0) -> View:
     """A set in one view."""
     if features == "plain":
-        return _plain(folder, data_set)
+        return _plain(folder, data_set, seed)
+    if features == "pca":
+        plain = _plain(folder, data_set, seed)
+        X = plain.X.toarray() if sparse.issparse(plain.X) else plain.X
+        return replace(plain, X=PCA(min(20, *X.shape), random_state=0).fit_transform(X))
     plain = _unrelated(folder, data_set) if data_set in UNRELATED else counts(folder, data_set)
     if noise:
         plain = with_outliers(folder, data_set, outliers, noise, seed)
@@ -101,11 +115,13 @@ def view(folder: str, data_set: str, features: str, outliers: str = "none", nois
     return View(X, plain.y, plain.tasks, plain.strange)
 
 
-def _plain(folder: str, data_set: str) -> View:
+def _plain(folder: str, data_set: str, seed: int) -> View:
     """Sets that are not text: logarithms of formants; formants and clinical values standardised within each task."""
+    if data_set in generated.SETS:
+        return _numbered(generated.SETS[data_set](seed))
     if data_set in GENERATED:
         return _numbered(_generated(data_set))
-    loaded = _numbered(_load(folder, data_set, OTHER_FILES[data_set]))
+    loaded = _numbered(_load(folder, data_set, PLAIN_FILES[data_set]))
     X = np.log(loaded.X) if data_set == "Vowels" else loaded.X
     if data_set in ("Vowels", "Heart"):
         X = X.astype(np.float64)
@@ -187,5 +203,5 @@ def check_folder(folder: Path, data_sets: list[str], noise: bool) -> None:
     for data_set in dict.fromkeys([*data_sets, *sources, *(SOURCES if noise else ())]):
         if data_set in FILES:
             counts(str(folder), data_set)
-        elif data_set in OTHER_FILES:
-            _load(str(folder), data_set, OTHER_FILES[data_set])
+        elif data_set in PLAIN_FILES:
+            _load(str(folder), data_set, PLAIN_FILES[data_set])

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from dataclasses import asdict
 from time import perf_counter
 from typing import Any
 
 import numpy as np
-from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
+from sklearn.metrics import adjusted_rand_score
 
 from .._utils.tables import Table
+from .._utils.text import listed
 from ..core.arrays import Array
+from ..inspection._judgement import judge_labels
 from . import folder, modelling
 from .console import Console
 from .errors import InputError
@@ -21,11 +24,18 @@ MEANINGS = {
     "accuracy": "share of rows that agree with the known classes, clusters matched per task, mean over tasks.",
     "nmi": "normalised mutual information with the known classes, mean over tasks.",
     "joint_accuracy": "the same share with one matching of clusters and classes for all tasks.",
-    "correspondence": "how similar clusters with the same number are across tasks, from 0 to 1.",
-    "follows_task": "how far clusters follow the tasks instead of a shared structure, from 0 to 1.",
+    "explained": "share of the spread within tasks that centres shared by all tasks explain, each task shifted as a "
+    "whole; low if clusters are merely the tasks.",
+    "correspondence": "what these shared centres explain, relative to centres of each task's own, from 0 to 1; tasks "
+    "may hold different clusters.",
+    "shift": "share of the spread of all rows that the shifts of tasks take; large shifts can make tasks with "
+    "different clusters look alike.",
+    "cost": "what the shared centres leave unexplained in each direction, as a logarithm, and a price of the shifts; "
+    "the lower, the better they describe the rows.",
     "stability": "share of rows that stay in their cluster when fitted from other starts.",
     "like_first": "agreement with the first method (adjusted Rand index).",
 }
+NEAR = 0.01  # a difference of costs that says little
 
 
 def run(arguments: Namespace, console: Console) -> dict[str, Any]:
@@ -33,6 +43,8 @@ def run(arguments: Namespace, console: Console) -> dict[str, Any]:
     unknown = [name for name in arguments.methods if name not in METHODS]
     if unknown or not arguments.methods:
         raise InputError(f"--methods {','.join(unknown) or '(nothing)'}: choose from {', '.join(METHODS)}.")
+    for method in arguments.methods:
+        METHODS[method].make(2, arguments.seed)  # a package that is missing is said before anything is read
     with console.working(READING + FITTING * (1 + arguments.restarts) * len(arguments.methods)):
         rows = modelling.prepare(arguments, console)
         if arguments.label is not None and not modelling.scores_of(rows, np.zeros(len(rows.data), dtype=int)):
@@ -52,15 +64,35 @@ def run(arguments: Namespace, console: Console) -> dict[str, Any]:
         "n_clusters": n_clusters,
         "n_rows": len(rows.data),
         "table": table.rows(),
+        "verdict": verdict(results),
         "notes": [*rows.data.notes, *rows.preprocessor.describe(), *chosen, *notes],
     }
+
+
+def verdict(results: list[dict[str, Any]]) -> str:
+    """The method whose clusters describe the rows best, in words; empty if there is nothing to compare."""
+    if len(results) < 2:
+        return ""
+    best = min(results, key=lambda result: result["cost"])
+    others = [result for result in results if result is not best]
+    near = [result["method"] for result in others if result["cost"] < best["cost"] + NEAR]
+    sentence = (
+        f"Judged by the rows alone, {best['method']} describes these tasks best: its clusters, shared by all tasks, "
+        f"explain {100 * best['explained']:.0f} % of the spread within them, and shifts of whole tasks take "
+        f"{100 * best['shift']:.0f} % of all spread."
+    )
+    if near:
+        sentence += f" {listed(near)} {'is' if len(near) == 1 else 'are'} about as good."
+    return sentence
 
 
 def lines(result: dict[str, Any]) -> list[str]:
     """The result as printed."""
     table = Table.from_rows(result["table"])
     key = [f"{name}: {meaning}" for name, meaning in MEANINGS.items() if name in table]
-    return [f"{result['n_rows']} rows, {result['n_clusters']} clusters.", *result["notes"], "", str(table), "", *key]
+    said = [result["verdict"], ""] if result["verdict"] else []
+    top = f"{result['n_rows']} rows, {result['n_clusters']} clusters."
+    return [top, *result["notes"], "", str(table), "", *said, *key]
 
 
 def _result(
@@ -71,13 +103,8 @@ def _result(
         model, described = modelling.fit_model(arguments, method, n_clusters, rows, console)
         seconds = perf_counter() - began
         stability = modelling.stability_of(model, rows, arguments, console)
-    R, m = described.task_relatedness_, len(described.tasks_)
-    result: dict[str, Any] = {
-        "method": method,
-        **modelling.scores_of(rows, described.labels_),
-        "correspondence": float((R.sum() - m) / (m * (m - 1))) if m > 1 else 1.0,
-        "follows_task": float(normalized_mutual_info_score(rows.tasks, described.labels_)),
-    }
+    judged = judge_labels(rows.X, described.labels_, tasks=rows.tasks)
+    result: dict[str, Any] = {"method": method, **modelling.scores_of(rows, described.labels_), **asdict(judged)}
     if stability is not None:
         result["stability"] = stability.agreement
     return result | {"seconds": seconds}, described.labels_

@@ -1,4 +1,4 @@
-"""Any scikit-learn clusterer on tasks: on each separately, or on all rows together."""
+"""Any scikit-learn clusterer on tasks: on each separately, or on all rows together, as they are or centred."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from .._sklearn_compat import HasMethods, fit_context
 from .._utils.tasks import positions
-from ..core.arrays import Array
+from ..core.arrays import Array, is_sparse
 from ..engines import LocalData
 from ._validation import read_tasks, read_weights
 
@@ -152,6 +152,9 @@ class Pooled(_Baseline):
     ----------
     clusterer : estimator
         Any scikit-learn clusterer, for example `KMeans(3)`.
+    center : bool, default=False
+        Whether the mean of each task is removed first. Right if tasks hold the same clusters in the same proportions
+        and lie apart; wrong if their means differ because they hold different clusters. Dense rows only.
 
     Attributes
     ----------
@@ -159,6 +162,8 @@ class Pooled(_Baseline):
         Cluster of each row.
     tasks_ : array of shape (m,)
         Labels of the tasks.
+    task_means_ : array of shape (m, d)
+        What was removed from the rows of each task; only with `center=True`.
     estimator_ : estimator
         The fitted clusterer.
     n_features_in_ : int
@@ -171,10 +176,18 @@ class Pooled(_Baseline):
     >>> from sklearn.cluster import KMeans
     >>> from mtcluster import Pooled
     >>> from mtcluster.datasets import make_multitask_blobs
-    >>> X, y, tasks = make_multitask_blobs(n_tasks=3, random_state=0)
+    >>> X, y, tasks = make_multitask_blobs(n_tasks=3, offset=2, random_state=0)
     >>> Pooled(KMeans(4, random_state=0)).fit(X, tasks=tasks).estimator_.cluster_centers_.shape
     (4, 10)
+    >>> Pooled(KMeans(4, random_state=0), center=True).fit(X, tasks=tasks).task_means_.shape
+    (3, 10)
     """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {**_Baseline._parameter_constraints, "center": ["boolean"]}
+
+    def __init__(self, clusterer: Any, center: bool = False) -> None:
+        self.clusterer = clusterer
+        self.center = center
 
     @fit_context(prefer_skip_nested_validation=False)
     def fit(self, X: Any, y: Any = None, *, tasks: Any = None, sample_weight: Any = None) -> Any:
@@ -199,7 +212,11 @@ class Pooled(_Baseline):
         data = read_tasks(self, X, tasks, reset=True)
         weights = self._read_weights(sample_weight, data)
         joined = data.join([w for w in weights if w is not None]) if weights[0] is not None else None
-        self.estimator_, self.labels_ = self._fit_one(data.stack(), joined)
+        rows = data.stack()
+        if self.center:
+            self.task_means_ = np.stack([_mean(data.matrix(k), w) for k, w in enumerate(weights)])
+            rows = _centered(data, self.task_means_)
+        self.estimator_, self.labels_ = self._fit_one(rows, joined)
         self.tasks_ = data.labels
         return self
 
@@ -212,7 +229,8 @@ class Pooled(_Baseline):
         X : array, sparse matrix or data frame of shape (n, d), or a dict or list of them
             Rows, seen or new.
         tasks : sequence of n hashable labels, optional
-            The task of each row; it makes no difference.
+            The task of each row. It makes no difference unless `center=True`: then the mean that the task had in `fit`
+            is removed from its rows, and from those of a task that was not in `fit` their own mean.
 
         Returns
         -------
@@ -220,4 +238,26 @@ class Pooled(_Baseline):
             Cluster of each row.
         """
         check_is_fitted(self)
-        return np.asarray(self.estimator_.predict(read_tasks(self, X, tasks, reset=False).stack()))
+        data = read_tasks(self, X, tasks, reset=False)
+        if not self.center:
+            return np.asarray(self.estimator_.predict(data.stack()))
+        known = self.tasks_.tolist()
+        ks = positions(data.labels.tolist(), known) if data.named else [0 if len(known) == 1 else None]
+        means = [_mean(data.matrix(i)) if k is None else self.task_means_[k] for i, k in enumerate(ks)]
+        return np.asarray(self.estimator_.predict(_centered(data, np.stack(means))))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse &= not self.center
+        return tags
+
+
+def _mean(X: Any, weights: Array | None = None) -> Array:
+    if is_sparse(X):
+        raise TypeError("X is sparse, and center=True would fill it: give dense rows, or fewer and dense features.")
+    return np.average(X, axis=0, weights=weights)
+
+
+def _centered(data: LocalData, means: Array) -> Array:
+    """All rows in their order, without the mean of their task."""
+    return data.join([data.matrix(k) - mean.astype(data.dtype) for k, mean in enumerate(means)])

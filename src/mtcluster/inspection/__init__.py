@@ -1,8 +1,18 @@
-"""Inspection of fitted models: descriptions of labels, explanations, outlier scores, and reports as one HTML page."""
+"""Inspection of fitted models and of labels: descriptions, judgements, explanations, outlier scores, reports."""
 
 from ._explanation import explain
+from ._judgement import Judgement, judge_labels
 from ._labels import LabelDescription
 from ._outliers import easiness, outlier_scores
 from ._report import Report, make_report
 
-__all__ = ["LabelDescription", "Report", "easiness", "explain", "make_report", "outlier_scores"]
+__all__ = [
+    "Judgement",
+    "LabelDescription",
+    "Report",
+    "easiness",
+    "explain",
+    "judge_labels",
+    "make_report",
+    "outlier_scores",
+]

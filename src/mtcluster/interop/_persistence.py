@@ -30,11 +30,12 @@ def trusted_types() -> tuple[str, ...]:
     """The types that `load` makes, beside those that skops trusts."""
     from .. import estimators
     from ..consensus import Consensus, ConsensusEvidence, Decisions
+    from ..estimators._harmony import Harmonized
     from ..inspection import LabelDescription
     from ..preprocessing import TablePreprocessor
 
     models = (getattr(estimators, name) for name in estimators.__all__)
-    classes = (*models, Consensus, ConsensusEvidence, Decisions, LabelDescription, TablePreprocessor)
+    classes = (*models, Harmonized, Consensus, ConsensusEvidence, Decisions, LabelDescription, TablePreprocessor)
     return tuple(sorted([*FOREIGN, *(f"{cls.__module__}.{cls.__qualname__}" for cls in classes)]))
 
 
