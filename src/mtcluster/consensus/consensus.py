@@ -20,8 +20,10 @@ from ..core.matching import adjusted_rand
 from ..core.model import Model
 from ..core.relations import align, relatedness
 from ..core.sampling import Sampling, label_all
+from .candidates import Candidates
 from .decisions import ConsensusEvidence
 from .embedding import Embedder, Embedding, directional, open_embedder
+from .frame import Framing
 from .members import Starts, blocks_of, fit_members, tightest
 from .vote import vote
 
@@ -31,8 +33,9 @@ class ConsensusResult:
     """What a consensus found."""
 
     labels: PerRow  # of all rows
-    within_weight: Array  # (m,) λ1 of each task; 1: left alone
+    model: Model  # with what was decided: λ1 of each task (1: left alone), metric, offsets, what tasks hold
     evidence: ConsensusEvidence
+    support: Array | None = None  # (m, c) evidence that a task holds a cluster; None: it was not asked
 
 
 @dataclass(frozen=True)
@@ -60,6 +63,13 @@ class Consensus:
     n_init_member : int, default=4
         Starts of each kind per member: the best seedings after a few iterations of k-means. The start with the lowest
         sum of losses after a few more becomes the member.
+    n_starts : int, default=2
+        With a shared metric, the seedings of each kind that become starts, after a few iterations of k-means: of the
+        rows, of smoothed rows, and one each in coordinates in which tasks are round, and of each task on its own.
+    n_kept : int, default=16
+        With a shared metric, the candidates that are fitted to the end.
+    n_voters : int, default=8
+        With a shared metric, the candidates that vote: the best by the criterion.
     n_init_own : int, default=5
         Runs of the k-means of each task on its own, from the best of all seedings, with which the consensus is
         compared.
@@ -111,6 +121,9 @@ class Consensus:
     within_weights: tuple[float, ...] = (0.3, 0.5)
     n_seedings: int = 6
     n_init_member: int = 4
+    n_starts: int = 2
+    n_kept: int = 16
+    n_voters: int = 8
     n_init_own: int = 5
     n_init_offset: int = 4
     min_offset_gain: float = 0.01
@@ -128,7 +141,8 @@ class Consensus:
     n_init: int = 1
 
     def __post_init__(self) -> None:
-        whole = ("sample", "task_sample", "dimensions", "n_seedings", "n_init_member", "n_init_own", "n_init_offset",
+        whole = ("sample", "task_sample", "dimensions", "n_seedings", "n_init_member", "n_starts", "n_kept", "n_voters",
+                 "n_init_own", "n_init_offset",
                  "min_rows", "distant_neighbor", "max_iter", "n_init")  # fmt: skip
         for name in whole:
             value = getattr(self, name)
@@ -144,10 +158,10 @@ class Consensus:
             if not values or not all(0 <= value <= 1 for value in values):
                 raise ValueError(f"{name}={getattr(self, name)!r} of Consensus should lie between 0 and 1.")
 
-    def embedder(self, rows: RowSource, seeds: tuple[int, int]) -> Embedder:
-        """The sample and its embeddings."""
+    def embedder(self, rows: RowSource, seeds: tuple[int, int], scaled: bool = False) -> Embedder:
+        """The sample and its embeddings; `scaled`: the units of columns do not matter."""
         n_neighbors = max([self.distant_neighbor, *(k for k, _ in self.smoothings)])
-        return open_embedder(rows, Sampling(self.sample, self.task_sample), self.dimensions, n_neighbors, seeds)
+        return open_embedder(rows, Sampling(self.sample, self.task_sample), self.dimensions, n_neighbors, seeds, scaled)
 
     def locate(
         self, rows: RowSource, n_clusters: int, random_state: np.random.RandomState
@@ -205,9 +219,6 @@ class Consensus:
         if alone.any():
             labels = ballot.again(shares, owns, alone)
         weights = np.where(alone, 1.0, model.within_weight)
-        distant = 0 if embedder.unit_rows else sum(
-            int(np.sum(u < b.u)) for u, b in zip(embedding.us, embedder.sample, strict=True)
-        )  # fmt: skip
         evidence = ConsensusEvidence(
             agreement=agreement,
             relatedness=kinship,
@@ -215,13 +226,79 @@ class Consensus:
             n_members=ballot.n_members,
             n_rows=sum(map(len, embedding.Ys)),
             n_dimensions=embedding.Ys[0].shape[1],
-            n_distant_rows=distant,
+            n_distant_rows=_fewer(embedding, embedder),
             min_agreement=self.min_agreement,
             min_relatedness=self.min_relatedness,
             min_rows=self.min_rows,
         )
         start = label_all(rows, embedder.sample, embedder.positions, labels, replace(model, within_weight=weights))
-        return ConsensusResult(start, weights, evidence)
+        return ConsensusResult(start, replace(model, within_weight=weights), evidence)
+
+    def frame(
+        self,
+        rows: RowSource,
+        model: Model,
+        *,
+        offset: str,
+        per_task: Array | None,
+        downweight: bool,
+        random_state: np.random.RandomState,
+    ) -> ConsensusResult:
+        """Let candidates with a shared metric decide where tasks lie, what they hold, and how much they share.
+
+        `offset`: "auto", or what is known about the location of tasks; `per_task` (m,): the number of clusters of each
+        task, where it is known.
+        """
+        seeds = random_state.randint(np.iinfo(np.int32).max, size=3).tolist()
+        framing = self._framing(rows, model, offset, per_task, downweight, seeds)
+        found, embedder, m = framing.find(), framing.embedder, len(rows.origins)
+        frame = replace(
+            model, within_weight=found.within_weight, metric=found.metric, matched=found.chosen.matched,
+            log_shares=found.log_shares, present=found.present[None],
+        )  # fmt: skip
+        evidence = ConsensusEvidence(
+            agreement=None,
+            relatedness=found.kinship,
+            unanimity=float(np.concatenate([share.max(axis=1) for share in found.chosen.shares]).mean()),
+            n_members=found.chosen.n_members,
+            n_candidates=found.chosen.n_candidates,
+            criterion=found.chosen.values if m > 1 else None,
+            shrinkage=found.chosen.shrinkage,
+            n_rows=sum(map(len, framing.embedding.Ys)),
+            n_dimensions=framing.embedding.Ys[0].shape[1],
+            n_distant_rows=_fewer(framing.embedding, embedder),
+            min_agreement=self.min_agreement,
+            min_relatedness=self.min_relatedness,
+            min_rows=self.min_rows,
+        )
+        start = label_all(rows, embedder.sample, embedder.positions, found.labels, frame)
+        return ConsensusResult(start, frame, evidence, found.support)
+
+    def metric(self, rows: RowSource, model: Model, random_state: np.random.RandomState) -> Model:
+        """The model with a shared metric, where nothing else is left open."""
+        seeds = random_state.randint(np.iinfo(np.int32).max, size=3).tolist()
+        return replace(model, metric=self._framing(rows, model, "none", None, False, seeds).metric)
+
+    def _framing(
+        self, rows: RowSource, model: Model, offset: str, per_task: Array | None, downweight: bool, seeds: list[int]
+    ) -> Framing:
+        embedder = self.embedder(rows, (seeds[0], seeds[1]), scaled=True)
+        embedding = embedder.embedding(offset if offset in ("mean", "scale") else "none")
+        if downweight and self.downweight:
+            embedding = embedding.downweighted(self.distant_neighbor, self.distant)
+        tried = {"auto": (False, True), "matched": (True,)}.get(offset, (False,))
+        how = Candidates(self.n_seedings, self.n_starts, self.n_kept, self.n_voters, self.within_weight)
+        return Framing(
+            how, embedder, embedding, model.n_clusters, tried, self.min_relatedness, self.min_rows, per_task,
+            np.random.default_rng(seeds[2]),
+        )  # fmt: skip
+
+
+def _fewer(embedding: Embedding, embedder: Embedder) -> int:
+    """Number of rows that count less because they lie far from all others."""
+    if embedder.unit_rows:
+        return 0
+    return sum(int(np.sum(u < b.u)) for u, b in zip(embedding.us, embedder.sample, strict=True))
 
 
 @dataclass

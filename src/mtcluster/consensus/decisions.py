@@ -13,8 +13,9 @@ class ConsensusEvidence:
 
     Attributes
     ----------
-    agreement : array of shape (m,)
-        Adjusted Rand index between the clusters of each task on its own and the consensus; 1 for a single task.
+    agreement : array of shape (m,) or None
+        Adjusted Rand index between the clusters of each task on its own and the consensus; 1 for a single task. None
+        with a shared metric.
     relatedness : array of shape (m,)
         Relatedness of each task to the task that is most like it; 1 for a single task.
     unanimity : float
@@ -31,9 +32,16 @@ class ConsensusEvidence:
         Thresholds below which a task is left alone.
     min_rows : int
         Rows per cluster that a task needs before it can be left alone.
+    n_candidates : int
+        With a shared metric, the number of fits from which those that voted were taken; else 0.
+    criterion : dict of bool to float, or None
+        With a shared metric and several tasks, the least value of the criterion with offsets (True) and without
+        (False), as far as they were tried: twice the nats of a row.
+    shrinkage : float
+        With a shared metric, by how many rows centres of tasks are drawn to the shared ones; infinite: they are these.
     """
 
-    agreement: Array
+    agreement: Array | None
     relatedness: Array
     unanimity: float
     n_members: int
@@ -43,6 +51,9 @@ class ConsensusEvidence:
     min_agreement: float
     min_relatedness: float
     min_rows: int
+    n_candidates: int = 0
+    criterion: dict[bool, float] | None = None
+    shrinkage: float = float("inf")
 
 
 @dataclass(frozen=True)
@@ -67,8 +78,9 @@ class Decisions:
         estimator has no within-task term.
     task_offset : str
         How the location of tasks was treated.
-    task_offset_reason : {"set", "gain", "unit rows", "one task", "fixed within_weight", "unsupported"}
-        Why: chosen by the user; by how much tighter pooled clusters become (`offset_gain`); because rows are
+    task_offset_reason : {"set", "criterion", "gain", "unit rows", "one task", "fixed within_weight", "unsupported"}
+        Why: chosen by the user; by the criterion of the candidates (`consensus.criterion`); by how much tighter pooled
+        clusters become (`offset_gain`); because rows are
         directions; because there is one task; because a number for `within_weight` gives the plain model; because
         the coupling or the memberships do not allow offsets.
     offset_gain : float or None
@@ -79,6 +91,11 @@ class Decisions:
         Share of the examples selected at a stage that have full weight.
     max_iter, warmup_iter : int
         Largest number of iterations per stage, and of the warm-up.
+    metric : {"euclidean", "shared"}
+        How distances are measured.
+    metric_reason : str
+        Why: "set" by the user, "default", or what stands against a shared metric: "unit rows", "sparse rows", "fixed
+        within_weight", "membership", "coupling", "subspace", "scale".
     consensus : ConsensusEvidence or None
         Evidence of the consensus; None if none was formed.
     """
@@ -96,4 +113,6 @@ class Decisions:
     full_weight_share: float = 1.0
     max_iter: int = 0
     warmup_iter: int = 0
+    metric: str = "euclidean"
+    metric_reason: str = "set"
     consensus: ConsensusEvidence | None = None

@@ -103,9 +103,17 @@ class Embedder:
     """A sample of the rows in few dimensions, and how it looks in each frame that is asked for."""
 
     def __init__(
-        self, rows: RowSource, sampling: Sampling, dimensions: int, n_neighbors: int, *, seeds: tuple[int, int]
+        self,
+        rows: RowSource,
+        sampling: Sampling,
+        dimensions: int,
+        n_neighbors: int,
+        *,
+        seeds: tuple[int, int],
+        scaled: bool = False,
     ) -> None:
         self.rows, self.dimensions, self.n_neighbors, self.seed = rows, dimensions, n_neighbors, seeds[1]
+        self.scaled = scaled  # are columns, where all of them are kept, divided by their deviation within tasks?
         self.sample, self.positions = take_sample(rows, sampling, np.random.default_rng(seeds[0]))
         self.unit_rows = directional(rows.summary)
         self._embeddings: dict[str, Embedding] = {}
@@ -123,8 +131,26 @@ class Embedder:
         """The rows of each task in these directions."""
         if self.V is not None:
             return [times(b.X, self.V) for b in self.sample]
+        return [Y / self.scale for Y in self._whole]
+
+    @cached_property
+    def _whole(self) -> list[Array]:
         whole = [rows_at(b.X, slice(0, len(b))) for b in self.sample]
         return [(X.toarray() if sparse.issparse(X) else X).astype(np.float64) for X in whole]
+
+    @cached_property
+    def scale(self) -> Array | float:
+        """(d,) the deviation of each column within tasks, or of all rows where it has none; 1: columns stay as given."""
+        if not self.scaled or self.unit_rows or self.V is not None:
+            return 1.0
+        us = [b.u.astype(np.float64) for b in self.sample]
+        N = sum(u.sum() for u in us)
+        pairs = list(zip(self._whole, us, strict=True))
+        within = sum(u @ (Y - np.average(Y, axis=0, weights=u)) ** 2 for Y, u in pairs) / N
+        middle = sum(u @ Y for Y, u in pairs) / N
+        total = sum(u @ (Y - middle) ** 2 for Y, u in pairs) / N
+        scale = np.sqrt(np.maximum(within, 1e-6 * total))
+        return np.where(scale > 0, scale, 1.0)
 
     @cached_property
     def neighbors(self) -> list[tuple[Array, Array]]:
@@ -156,6 +182,7 @@ class Embedder:
             plain, offsets = self._plain, task_offsets(self.rows, kind)
             Ys = plain.Ys
             if offsets is not None:
+                offsets = Offsets(offsets.b / self.scale, offsets.s)
                 Ys = [offsets.from_task(Y, k, self.V) for k, Y in enumerate(Ys)]
             if not self.unit_rows:
                 middle = np.sum([u @ Y for u, Y in zip(plain.us, Ys, strict=True)], axis=0)
@@ -189,14 +216,15 @@ def shared_embeddings() -> Iterator[None]:
 
 
 def open_embedder(
-    rows: RowSource, sampling: Sampling, dimensions: int, n_neighbors: int, seeds: tuple[int, int]
+    rows: RowSource, sampling: Sampling, dimensions: int, n_neighbors: int, seeds: tuple[int, int], scaled: bool = False
 ) -> Embedder:
     """A sample with its embeddings: one that is shared, if the rows are the same."""
     if not _SHARED:
-        return Embedder(rows, sampling, dimensions, n_neighbors, seeds=seeds)
-    new = Embedder(rows, sampling, dimensions, n_neighbors, seeds=(0, seeds[1]))  # the same sample in all fits
+        return Embedder(rows, sampling, dimensions, n_neighbors, seeds=seeds, scaled=scaled)
+    # The same sample in all fits.
+    new = Embedder(rows, sampling, dimensions, n_neighbors, seeds=(0, seeds[1]), scaled=scaled)
     with _LOCK:
-        return _SHARED[-1].setdefault((sampling, dimensions, n_neighbors, *_fingerprints(new.sample)), new)
+        return _SHARED[-1].setdefault((sampling, dimensions, n_neighbors, scaled, *_fingerprints(new.sample)), new)
 
 
 def _fingerprints(sample: list[Block]) -> list[bytes]:

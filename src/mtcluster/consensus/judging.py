@@ -21,6 +21,7 @@ from ..core.frames import shared_centers
 from ..core.metric import Metric, Spread
 
 COMPOSITION, LOCATION = 0.5, 0.3  # θ, ρ
+LOST = 100.0  # of a cluster without rows, which makes a fit the last choice
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,8 @@ class Judge:
         most = -np.sum(tasks * np.log(np.maximum(tasks, np.finfo(np.float64).tiny)), axis=1)
         price = 2 * self.composition * mutual + 2 * self.location * np.minimum(shift, most)
         price += matched * (m - 1) * d * np.log(N) / N
-        return np.linalg.slogdet(cov)[1] + 2 * given + price
+        lost = np.sum(S.sum(axis=1) <= 0, axis=1)  # clusters without rows: fewer were found than asked for
+        return np.linalg.slogdet(cov)[1] + 2 * given + price + LOST * lost
 
 
 def _scatter(S: Array, Y: Array) -> Array:

@@ -106,6 +106,15 @@ class Shape:
         core = self.inverse - np.eye(self.K.shape[1]) / self.rest[:, None, None]
         return (C @ self.V) @ core[:, None] @ self.V.T + outside * C
 
+    def power(self, C: Array, exponent: float) -> Array:
+        """C A^exponent, of points (R, c, d)."""
+        values, vectors = np.linalg.eigh(self.K)
+        turned = vectors * (values ** -exponent)[:, None] @ np.swapaxes(vectors, 1, 2)
+        if self.V is None:
+            return C @ turned
+        outside = (self.rest**-exponent)[:, None, None]
+        return (C @ self.V) @ (turned - np.eye(len(turned[0])) * outside) @ self.V.T + outside * C
+
     def energy_of(self, spread: Spread) -> Array:
         """Σ w ‖x − origin‖²_A of each run."""
         inside = np.einsum("rij,rij->r", self.inverse, np.broadcast_to(spread.XX, self.K.shape))

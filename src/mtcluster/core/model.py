@@ -209,6 +209,17 @@ class Model:
             return None
         return Shape(self.metric.V, centers.K, centers.rest)
 
+    def complete(self, centers: Centers) -> Centers:
+        """Centres with W and M, where they could wait. With a metric Wᵀ A W = I and M = Z A W."""
+        shape = self.shape(centers)
+        if shape is None:
+            return self.coupling.complete(centers, self.n_components)
+        round_ = replace(centers, Z=shape.power(centers.Z, 0.5), Q=shape.power(centers.Q, 0.5))
+        found = self.coupling.complete(round_, self.n_components)
+        assert found.W is not None
+        W = np.swapaxes(shape.power(np.swapaxes(found.W, 1, 2), -0.5), 1, 2)
+        return replace(centers, W=W, M=found.M)
+
     def alone(self, n_tasks: int) -> Array:
         """(m,) tasks that share nothing, and do not use the shared metric."""
         if self.shrinkage is not None:

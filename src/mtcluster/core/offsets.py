@@ -58,4 +58,4 @@ def scale_offsets(summary: Summary, energy: Array, origins: Array) -> Offsets:
     return Offsets(means - s[:, None] * middle, s)
 
 
-OFFSETS = {"none": no_offsets, "mean": mean_offsets, "scale": scale_offsets}
+OFFSETS = {"none": no_offsets, "matched": mean_offsets, "mean": mean_offsets, "scale": scale_offsets}

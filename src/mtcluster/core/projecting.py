@@ -10,6 +10,7 @@ from .arrays import Array, Picked, is_sparse, like
 from .blocks import Place
 from .centers import Centers
 from .model import Model
+from .offsets import Offsets
 from .relations import directions
 from .sampling import Sampling, draw_by_task
 
@@ -35,15 +36,23 @@ def task_indices(place: Place) -> tuple[Any, ...]:
     return found, None
 
 
+def axes_of(model: Model, centers: Centers) -> Array:
+    """(d, l) what rows are multiplied with for their coordinates in the shared subspace: W, or A W with a metric."""
+    W = np.asarray(centers.W, dtype=np.float64)
+    shape = model.shape(centers.runs(None))
+    return W if shape is None else shape.power(W.T[None], 1.0)[0].T
+
+
 def shared_map(
     rows: Any, model: Model, centers: Centers, sizes: Array, rng: np.random.Generator
 ) -> tuple[Array, Array]:
     """Which rows a picture shows, and where they lie in the shared subspace, in the common frame of the tasks."""
     positions = draw_by_task(rows.summary.counting.tolist(), MAP, rng)
-    V = directions(centers.shared, np.asarray(centers.W, dtype=np.float64), sizes, MAP_AXES)
+    V = directions(centers.shared, axes_of(model, centers), sizes, MAP_AXES)
     numbers, Ys = rows.locate(positions, V)
-    if model.offsets is not None:
-        Ys = [model.offsets.from_task(Y, k, V) for k, Y in enumerate(Ys)]
+    offsets = model.offsets if centers.b is None else Offsets(centers.b, np.ones(len(centers.b)))
+    if offsets is not None:
+        Ys = [offsets.from_task(Y, k, V) for k, Y in enumerate(Ys)]
     found = np.concatenate(numbers)
     order = np.argsort(found)
     return found[order], np.concatenate(Ys)[order]

@@ -172,7 +172,7 @@ def solve(
         totals = totals_of(rows, model, state.Ps, state.weights)
         Ms = centers_of(totals.S, totals.T, model.placed(state.centers, totals.S.shape[1]))
         state = replace(state, centers=replace(state.centers, Ms=Ms))
-    state = replace(state, centers=model.coupling.complete(state.centers, model.n_components))
+    state = replace(state, centers=model.complete(state.centers))
     return [_fit_of(rows, model, pace, state, results, weight_trace, prepared, run) for run in range(len(starts))]
 
 

@@ -27,13 +27,15 @@ from ..core.starts import STARTS, Start, tried
 from ..engines import Engine, engine_of
 from ._capabilities import check_capabilities, check_sizes
 from ._fitted import FittedModelMixin
+from ._metric import clusters_per_task, metric_of
 from ._multistart import Maker, Run, best_of
 from ._progress import FitProgress, tell, warn_user
 from ._validation import check_counting, check_start, open_rows
 
 SMALL_ARRAYS = (
     "tasks_", "within_weight_", "task_offsets_", "task_scales_", "fractions_", "task_centers_", "shared_centers_",
-    "subspace_", "cluster_sizes_", "task_relatedness_", "cluster_support_", "map_", "map_rows_",
+    "subspace_", "cluster_sizes_", "task_relatedness_", "cluster_support_", "cluster_presence_", "map_", "map_rows_",
+    "metric_directions_", "metric_covariance_", "log_proportions_",
 )  # fmt: skip
 
 
@@ -160,12 +162,18 @@ class MultiTaskClusterer(
         n_components = min(self.n_clusters, d) if self.n_components is None else self.n_components
         share = how.within_weight if auto else self._within_weight()
         model = Model(self.n_clusters, share, n_components, coupling, membership)
-        offset, reason, gain, embedder = self._locate(engine, model, how, random_state)
-        model = replace(model, offsets=task_offsets(engine, offset))
-        form = partial(how.form, engine, model, offset=offset, downweight=self._paced, random_state=random_state)
-        result = form(embedder=embedder) if auto or voted else None
-        if auto and result is not None and coupling.supports.task_shares:
-            model = replace(model, within_weight=result.within_weight)
+        metric, metric_reason = metric_of(self, engine, coupling, membership, model)
+        decide = self._decide_frame if metric == "shared" else self._decide_offset
+        model, offset, reason, gain, form = decide(engine, model, how, random_state)
+        result = form() if auto or voted else None
+        if result is not None and (auto or metric == "shared"):
+            decided = result.model
+            if not (auto and coupling.supports.task_shares):
+                decided = replace(decided, within_weight=model.within_weight)
+            model = decided
+        if reason == "criterion":
+            offset = "matched" if model.matched else "none"
+        self._support = None if result is None else result.support
         makers, lead = self._starts(engine, model, how, result if voted else None, form)
         reason_of_share = "none" if not hasattr(self, "within_weight") else "set" if not auto else (
             "one task" if m == 1 else "consensus" if coupling.supports.task_shares else "coupling")  # fmt: skip
@@ -178,9 +186,49 @@ class MultiTaskClusterer(
             task_offset=offset,
             task_offset_reason=reason,
             offset_gain=gain,
+            metric=metric,
+            metric_reason=metric_reason,
             consensus=None if result is None else result.evidence,
         )
         return model, decisions, makers, lead
+
+    def _decide_offset(
+        self, engine: Engine, model: Model, how: Consensus, random_state: np.random.RandomState
+    ) -> tuple[Model, str, str, float | None, Any]:
+        """With the Euclidean metric: the model with offsets, which and why, and what forms a consensus."""
+        offset, reason, gain, embedder = self._locate(engine, model, how, random_state)
+        matched = offset == "matched"
+        model = replace(model, matched=matched, offsets=None if matched else task_offsets(engine, offset))
+        seen = {"embedder": embedder}  # by the first consensus; others draw a sample of their own
+
+        def form() -> Any:
+            return how.form(
+                engine, model, offset=offset, embedder=seen.pop("embedder", None), downweight=self._paced,
+                random_state=random_state,
+            )  # fmt: skip
+
+        return model, offset, reason, gain, form
+
+    def _decide_frame(
+        self, engine: Engine, model: Model, how: Consensus, random_state: np.random.RandomState
+    ) -> tuple[Model, str, str, float | None, Any]:
+        """With a shared metric: the model with offsets that are known, which and why, and what forms a consensus."""
+        asked, auto = self._task_offset(), self._within_weight() == "auto"
+        per_task = clusters_per_task(self._n_clusters_per_task(), self.n_clusters, engine.labels)
+        offset, reason = asked, "set"
+        if asked == "auto":
+            alone = len(engine.labels) == 1
+            reason = "one task" if alone else "criterion" if auto else "fixed within_weight"
+            offset = "auto" if reason == "criterion" else "none"
+        if offset == "mean":
+            model = replace(model, offsets=task_offsets(engine, offset))
+        if not auto:
+            model = replace(how.metric(engine, model, random_state), matched=offset == "matched")
+        form = partial(
+            how.frame, engine, model, offset=offset, per_task=per_task, downweight=self._paced,
+            random_state=random_state,
+        )  # fmt: skip
+        return model, offset, reason, None, form
 
     def _locate(
         self, engine: Engine, model: Model, how: Consensus, random_state: np.random.RandomState
@@ -203,7 +251,7 @@ class MultiTaskClusterer(
     ) -> tuple[list[tuple[str, Maker]], Any]:
         """Names of the starts and what draws them, and the kind of start that the fit follows where left open."""
         if result is not None:
-            others = [form(embedder=None).labels for _ in range(self._or(self.n_init, how.n_init) - 1)]
+            others = [form().labels for _ in range(self._or(self.n_init, how.n_init) - 1)]
             return [("consensus", partial(_given, labels)) for labels in (result.labels, *others)], how
         if not isinstance(self.init, str):
             given = self._given(engine, model)
@@ -230,6 +278,12 @@ class MultiTaskClusterer(
     def _task_offset(self) -> str:
         return "none"
 
+    def _metric(self) -> str:
+        return "euclidean"
+
+    def _n_clusters_per_task(self) -> Any:
+        return None
+
     def _schedule(self, start: Any) -> Schedule:
         """The pace; "auto" is what the kind of start recommends."""
         return Schedule(max_iter=self._or(self.max_iter, start.max_iter), tol=self.tol)
@@ -244,7 +298,8 @@ class MultiTaskClusterer(
         self.membership_, self.task_offset_ = decisions.membership, decisions.task_offset
         self.within_weight_ = np.broadcast_to(model.shares[0], (m,)).copy()
         offsets = model.offsets or Offsets(np.zeros((m, d)), np.ones(m))
-        self.task_offsets_, self.task_scales_ = offsets.b, offsets.s
+        self.task_offsets_, self.task_scales_ = offsets.b if run.centers.b is None else run.centers.b, offsets.s
+        self._store_frame(model, run, m)
         xp = engine.xp
         self.task_indices_ = engine.gather(engine.apply(task_indices, outputs=1, lazy=True)[0], np.intp)
         self.losses_ = engine.gather(run.losses)
@@ -258,11 +313,29 @@ class MultiTaskClusterer(
         self.cluster_sizes_ = model.sizes(engine, run.memberships)
         Ms = run.centers.Ms.astype(np.float64)
         self.task_relatedness_ = relatedness(Ms, self.cluster_sizes_)
-        self.cluster_support_ = support(Ms, self.cluster_sizes_, self.within_weight_ < 1)
+        if self._support is None:
+            self.cluster_support_ = support(Ms, self.cluster_sizes_, self.within_weight_ < 1).T
+        else:
+            self.cluster_support_ = self._support
+        del self._support
         self.objective_trace_ = run.fit.traces
         self.n_iter_ = sum(len(trace) for trace in run.fit.traces)
         self.converged_ = run.fit.converged
         self._n_features_out = self.subspace_.shape[1]
+
+    def _store_frame(self, model: Model, run: Run, m: int) -> None:
+        """How distances are measured, and which clusters a task holds."""
+        centers, c = run.centers, self.n_clusters
+        self.metric_ = self.decisions_.metric
+        self.cluster_presence_ = np.ones((m, c), dtype=bool) if model.present is None else model.present[0]
+        for name in ("metric_directions_", "metric_covariance_", "metric_rest_", "log_proportions_"):
+            self.__dict__.pop(name, None)
+        if model.metric is not None:
+            if model.metric.V is not None:
+                self.metric_directions_ = model.metric.V
+            self.metric_covariance_, self.metric_rest_ = centers.K, float(centers.rest)
+        if centers.log_shares is not None:
+            self.log_proportions_ = np.array(centers.log_shares)
 
     def _set_memberships(self, engine: Engine, Ps: Any, model: Model) -> None:
         """Labels; memberships too, where they are more than labels."""

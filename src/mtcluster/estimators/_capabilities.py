@@ -13,12 +13,9 @@ from ._progress import warn_user
 def check_sizes(estimator: Any, engine: Engine) -> None:
     """Numbers of clusters and components against numbers of rows and features."""
     c, d, l = estimator.n_clusters, engine.n_features, estimator.n_components
-    for label, size in zip(engine.labels.tolist(), engine.sizes, strict=True):
-        if size < c:
-            raise ValueError(
-                f"n_samples={size} in task {label!r} should be >= n_clusters={c}: "
-                "take fewer clusters or leave the task out."
-            )
+    n = sum(engine.sizes)
+    if n < c:
+        raise ValueError(f"n_samples={n} should be >= n_clusters={c}: take fewer clusters.")
     if l is not None and l > d:
         raise ValueError(f"n_components={l} should be at most the number of features of X, {d}.")
     l = d if l is None else l

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar
 
@@ -16,9 +17,10 @@ from ..core.centers import Centers
 from ..core.couplings import COUPLINGS
 from ..core.jobs import weighted_sums
 from ..core.memberships import MEMBERSHIPS, one_hot
+from ..core.metric import Metric
 from ..core.model import Model
 from ..core.offsets import Offsets
-from ..core.projecting import project
+from ..core.projecting import axes_of, project
 from ..core.readout import read_out
 from ..engines import Engine
 from ._placement import place_tasks
@@ -42,6 +44,11 @@ class FittedModelMixin(TransformerMixin):
     task_centers_: Array
     task_offsets_: Array
     task_scales_: Array
+    cluster_presence_: Array
+    metric_directions_: Array
+    metric_covariance_: Array
+    metric_rest_: float
+    log_proportions_: Array
     within_weight_: Array
     cluster_sizes_: Array
     _memberships: Array
@@ -112,11 +119,19 @@ class FittedModelMixin(TransformerMixin):
         Z, decided = M @ W.T, self.decisions_
         moved = decided.task_offset != "none"
         offsets = Offsets(host(self.task_offsets_), host(self.task_scales_)) if moved else None
+        presence = host(self.cluster_presence_)
         model = Model(
             len(M), host(self.within_weight_), W.shape[1], COUPLINGS[decided.coupling], MEMBERSHIPS[decided.membership],
-            offsets,
+            offsets, None if presence.all() else presence[None],
         )  # fmt: skip
-        return model, Centers(W, M, Ms, Z, Z, np.ones(Ms.shape[:2], dtype=bool))
+        centers = Centers(W, M, Ms, Z, Z, np.ones(Ms.shape[:2], dtype=bool))
+        if hasattr(self, "log_proportions_"):
+            centers = replace(centers, log_shares=host(self.log_proportions_))
+        if decided.metric == "shared":
+            V = host(self.metric_directions_) if hasattr(self, "metric_directions_") else None
+            model = replace(model, metric=Metric(V))
+            centers = replace(centers, K=host(self.metric_covariance_), rest=np.float64(self.metric_rest_))
+        return model, centers
 
     def _open(self, X: Any, tasks: Any, method: str, sample_weight: Any = None) -> Engine:
         """Rows, seen or new, of the library that the model was fitted with."""
@@ -243,5 +258,5 @@ class FittedModelMixin(TransformerMixin):
         coordinates : array of shape (n, l)
             The same axes for every task.
         """
-        engine, W = self._open(X, None, "transform"), host(self.subspace_)
+        engine, W = self._open(X, None, "transform"), axes_of(*self._fitted())
         return engine.gather(engine.apply(partial(project, W=W), outputs=1, lazy=True)[0], width=W.shape[1])

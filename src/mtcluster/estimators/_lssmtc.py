@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -10,6 +11,7 @@ from ..consensus import Consensus
 from ..core.offsets import OFFSETS
 from ..core.starts import STARTS
 from ._base import MultiTaskClusterer
+from ._metric import METRICS
 
 
 class LSSMTC(MultiTaskClusterer):
@@ -152,6 +154,8 @@ class LSSMTC(MultiTaskClusterer):
         **MultiTaskClusterer._parameter_constraints,
         "within_weight": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="both")],
         "task_offset": [Registered(OFFSETS, "auto")],
+        "metric": [StrOptions(set(METRICS))],
+        "n_clusters_per_task": [Mapping, "array-like", None],
         "init": [Registered(STARTS, "auto", "consensus"), Consensus, "array-like"],
     }
 
@@ -163,6 +167,8 @@ class LSSMTC(MultiTaskClusterer):
         membership: str = "auto",
         within_weight: Any = "auto",
         task_offset: str = "auto",
+        metric: str = "auto",
+        n_clusters_per_task: Any = None,
         n_components: int | None = None,
         max_iter: Any = "auto",
         tol: float = 1e-4,
@@ -177,6 +183,8 @@ class LSSMTC(MultiTaskClusterer):
         self.membership = membership
         self.within_weight = within_weight
         self.task_offset = task_offset
+        self.metric = metric
+        self.n_clusters_per_task = n_clusters_per_task
         self.n_components = n_components
         self.max_iter = max_iter
         self.tol = tol
@@ -191,3 +199,9 @@ class LSSMTC(MultiTaskClusterer):
 
     def _task_offset(self) -> str:
         return self.task_offset
+
+    def _metric(self) -> str:
+        return self.metric
+
+    def _n_clusters_per_task(self) -> Any:
+        return self.n_clusters_per_task

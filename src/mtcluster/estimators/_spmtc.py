@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -12,6 +13,7 @@ from ..core.pacing import Schedule, fractions_of
 from ..core.starts import STARTS
 from ..core.weightings import SOFT_RULES, WEIGHTINGS
 from ._base import MultiTaskClusterer
+from ._metric import METRICS
 
 
 class SPMTC(MultiTaskClusterer):
@@ -181,6 +183,8 @@ class SPMTC(MultiTaskClusterer):
         "full_weight_share": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="right")],
         "within_weight": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="both")],
         "task_offset": [Registered(OFFSETS, "auto")],
+        "metric": [StrOptions(set(METRICS))],
+        "n_clusters_per_task": [Mapping, "array-like", None],
         "initial_fraction": [Interval(Real, 0, 1, closed="right")],
         "fraction_step": [Interval(Real, 0, 1, closed="right")],
         "warmup_iter": [StrOptions({"auto"}), Interval(Integral, 0, None, closed="left")],
@@ -198,6 +202,8 @@ class SPMTC(MultiTaskClusterer):
         membership: str = "auto",
         within_weight: Any = "auto",
         task_offset: str = "auto",
+        metric: str = "auto",
+        n_clusters_per_task: Any = None,
         n_components: int | None = None,
         initial_fraction: float = 0.5,
         fraction_step: float = 0.1,
@@ -218,6 +224,8 @@ class SPMTC(MultiTaskClusterer):
         self.membership = membership
         self.within_weight = within_weight
         self.task_offset = task_offset
+        self.metric = metric
+        self.n_clusters_per_task = n_clusters_per_task
         self.n_components = n_components
         self.initial_fraction = initial_fraction
         self.fraction_step = fraction_step
@@ -235,6 +243,12 @@ class SPMTC(MultiTaskClusterer):
 
     def _task_offset(self) -> str:
         return self.task_offset
+
+    def _metric(self) -> str:
+        return self.metric
+
+    def _n_clusters_per_task(self) -> Any:
+        return self.n_clusters_per_task
 
     def _schedule(self, start: Any) -> Schedule:
         share = self._or(self.full_weight_share, start.full_weight_share)

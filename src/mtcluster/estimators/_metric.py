@@ -1,0 +1,88 @@
+"""Which metric a fit uses, and what stands against a shared one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from .._utils.tasks import positions
+from ..consensus.embedding import directional
+from ..core.arrays import Array
+from ..core.couplings import Coupling
+from ..core.memberships import Membership
+from ..core.model import Model
+from ..engines import Engine
+
+METRICS = ("auto", "shared", "euclidean")
+IMPOSSIBLE = {
+    "coupling": "coupling={0.coupling!r}: take coupling='reconstruction'",
+    "membership": "membership={0.membership!r}: take membership='binary'",
+    "subspace": "n_components={0.n_components} below n_clusters={0.n_clusters}: take n_components=None",
+    "scale": "task_offset='scale': take task_offset='auto', 'none', 'matched' or 'mean'",
+}
+
+
+def metric_of(estimator: Any, engine: Engine, coupling: Coupling, membership: Membership, model: Model) -> tuple[str, str]:
+    """The metric, and why it is that one."""
+    asked = estimator._metric()
+    obstacle = _obstacle(estimator, engine, coupling, membership, model)
+    if asked == "shared":
+        if obstacle in IMPOSSIBLE:
+            raise ValueError(f"metric='shared' cannot go with {IMPOSSIBLE[obstacle].format(estimator)}.")
+        return "shared", "set"
+    if asked == "euclidean":
+        return "euclidean", "set"
+    if obstacle:
+        return "euclidean", obstacle
+    if estimator._within_weight() != "auto":
+        return "euclidean", "fixed within_weight"
+    return "shared", "default"
+
+
+def _obstacle(estimator: Any, engine: Engine, coupling: Coupling, membership: Membership, model: Model) -> str:
+    """What stands against a shared metric; nothing: ""."""
+    if not coupling.free_origin:
+        return "coupling"
+    if not membership.diagonal:
+        return "membership"
+    if model.n_components < min(model.n_clusters, engine.n_features):
+        return "subspace"
+    if estimator._task_offset() == "scale":
+        return "scale"
+    if directional(engine.summary):
+        return "unit rows"
+    return "sparse rows" if "sparse" in engine.needs else ""
+
+
+def clusters_per_task(value: Any, n_clusters: int, labels: Array) -> Array | None:
+    """The number of clusters of each task, in the order of `tasks_`, as the user gave it."""
+    if value is None:
+        return None
+    names = labels.tolist()
+    if isinstance(value, Mapping):
+        missing = [name for name, at in zip(names, positions(names, list(value)), strict=True) if at is None]
+        unknown = [name for name, at in zip(value, positions(list(value), names), strict=True) if at is None]
+        if missing or unknown:
+            lacks = f"lacks task {missing[0]!r}" if missing else f"holds {unknown[0]!r}, which is no task"
+            raise ValueError(f"n_clusters_per_task {lacks}: a number for each of {names} is needed.")
+        value = [value[name] for name in names]
+    numbers = list(value)
+    if len(numbers) != len(names):
+        raise ValueError(
+            f"n_clusters_per_task has {len(numbers)} entries, but there are {len(names)} tasks: one per task, in the "
+            f"order {names}, is needed."
+        )
+    for name, number in zip(names, numbers, strict=True):
+        if int(number) != number or not 1 <= number <= n_clusters:
+            raise ValueError(
+                f"n_clusters_per_task of task {name!r} is {number!r}; a whole number from 1 to n_clusters={n_clusters} "
+                "is needed."
+            )
+    if sum(numbers) < n_clusters:
+        raise ValueError(
+            f"n_clusters_per_task adds up to {sum(numbers)}, below n_clusters={n_clusters}: some cluster would be in no "
+            "task. n_clusters counts the clusters of all tasks together."
+        )
+    return np.array(numbers, dtype=int)
