@@ -27,6 +27,8 @@ from .frame import Framing
 from .members import Starts, blocks_of, fit_members, tightest
 from .vote import vote
 
+UNRELATED = 0.2  # relatedness to the most similar task below which a task is left alone, with a shared metric
+
 
 @dataclass(frozen=True)
 class ConsensusResult:
@@ -289,7 +291,7 @@ class Consensus:
         tried = {"auto": (False, True), "matched": (True,)}.get(offset, (False,))
         how = Candidates(self.n_seedings, self.n_starts, self.n_kept, self.n_voters, self.within_weight)
         return Framing(
-            how, embedder, embedding, model.n_clusters, tried, self.min_relatedness, self.min_rows, per_task,
+            how, embedder, embedding, model.n_clusters, tried, UNRELATED, self.min_rows, per_task,
             np.random.default_rng(seeds[2]),
         )  # fmt: skip
 

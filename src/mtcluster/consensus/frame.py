@@ -23,6 +23,7 @@ from .embedding import Embedder, Embedding
 from .members import blocks_of
 
 MOST_GAIN = 3.0  # nats that one row can say for a cluster: an outlier must not make one
+USUAL = 0.6  # share of the usual relatedness below which a task is left alone
 UNSURE = 0.1  # support this close to one half leaves it open whether a task holds a cluster
 
 
@@ -96,23 +97,24 @@ class Framing:
         return self.how.choose(embedding, self.prior, self.n_clusters, self.frames, self.rng)
 
     def _alone(self, labels: list[Array], chosen: Chosen) -> tuple[Array, Array]:
-        """Relatedness of each task to the one most like it, by the clusters that both hold; which have no such task."""
+        """Relatedness of each task to the one most like it, by the clusters that both hold, and which share nothing.
+
+        Such a task is like no other, or much less like them than is usual among these tasks.
+        """
         m, c = len(labels), self.n_clusters
-        kinship = np.ones(m)
+        kinship, alone = np.ones(m), np.zeros(m, dtype=bool)
         if m == 1 or c == 1:
-            return kinship, np.zeros(m, dtype=bool)
-        present, _, labels, sizes = self._presence(labels, chosen, np.zeros(m, dtype=bool))
+            return kinship, alone
+        present, _, labels, sizes = self._presence(labels, chosen, alone)
         Ms = self._means(labels)
         for k in range(m):
-            found = []
-            for l in range(m):
-                both = present[k] & present[l]
-                if l != k:
-                    pair = relatedness(Ms[[k, l]][:, both], sizes[[k, l]][:, both])[0, 1] if both.sum() > 1 else 1.0
-                    found.append(pair)
-            kinship[k] = max(found)
+            both = [(l, present[k] & present[l]) for l in range(m) if l != k]
+            kinship[k] = max(
+                relatedness(Ms[[k, l]][:, at], sizes[[k, l]][:, at])[0, 1] if at.sum() > 1 else 1.0 for l, at in both
+            )
         known = np.array([len(own) for own in labels]) >= self.min_rows * c
-        return kinship, known & (kinship < self.min_relatedness)
+        least = max(self.min_relatedness, USUAL * float(np.median(kinship)) if m > 2 else 0.0)
+        return kinship, known & (kinship < least)
 
     def _again(self, chosen: Chosen, labels: list[Array], alone: Array) -> tuple[Chosen, list[Array]]:
         """The other tasks once more, and each of these on its own; their clusters are matched by where they lie."""
@@ -127,7 +129,7 @@ class Framing:
         if not alone.all():  # the others keep their numbers
             known = np.argsort(orders[int(np.flatnonzero(~alone)[0])])
             orders = [order[known] if left else np.arange(len(order)) for order, left in zip(orders, alone, strict=True)]
-        return chosen, [np.argsort(order)[own] for order, own in zip(orders, labels, strict=True)]
+        return chosen, [np.argsort(order)[found] for order, found in zip(orders, labels, strict=True)]
 
     @cached_property
     def _rows(self) -> Blocks:
