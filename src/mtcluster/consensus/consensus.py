@@ -242,21 +242,22 @@ class Consensus:
         model: Model,
         *,
         offset: str,
+        measured: bool,
         per_task: Array | None,
         downweight: bool,
         random_state: np.random.RandomState,
     ) -> ConsensusResult:
         """Let candidates with a shared metric decide where tasks lie, what they hold, and how much they share.
 
-        `offset`: "auto", or what is known about the location of tasks; `per_task` (m,): the number of clusters of each
-        task, where it is known.
+        `offset`: "auto", or what is known about the location of tasks; `measured`: whether the fit that follows has a
+        shared metric too; `per_task` (m,): the number of clusters of each task, where it is known.
         """
         seeds = random_state.randint(np.iinfo(np.int32).max, size=3).tolist()
         framing = self._framing(rows, model, offset, per_task, downweight, seeds)
         found, embedder, m = framing.find(), framing.embedder, len(rows.origins)
         frame = replace(
-            model, within_weight=found.within_weight, metric=found.metric, matched=found.chosen.matched,
-            log_shares=found.log_shares, present=found.present[None],
+            model, within_weight=found.within_weight, metric=found.metric if measured else None, matched=found.chosen.matched,
+            log_shares=found.log_shares if measured else None, present=found.present[None],
         )  # fmt: skip
         evidence = ConsensusEvidence(
             agreement=None,

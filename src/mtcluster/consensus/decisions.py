@@ -94,8 +94,8 @@ class Decisions:
     metric : {"euclidean", "shared"}
         How distances are measured.
     metric_reason : str
-        Why: "set" by the user, "default", or what stands against a shared metric: "unit rows", "sparse rows", "fixed
-        within_weight", "membership", "coupling", "subspace", "scale".
+        Why: "set" by the user, "default", or what stands against a shared metric: "unit rows", "counts", "sparse rows",
+        "many features", "fixed within_weight", "membership", "coupling", "subspace", "scale".
     consensus : ConsensusEvidence or None
         Evidence of the consensus; None if none was formed.
     """

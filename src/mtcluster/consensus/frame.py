@@ -6,7 +6,7 @@ with the others.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
 import numpy as np
@@ -18,7 +18,7 @@ from ..core.metric import STRENGTH, Metric
 from ..core.model import Model, Terms
 from ..core.relations import align, relatedness
 from ..core.solver import totals_of
-from .candidates import Candidates, Chosen, rounding_variance, within_covariance
+from .candidates import SMOOTHING, Candidates, Chosen, rounding_variance, within_covariance
 from .embedding import Embedder, Embedding
 from .members import blocks_of
 
@@ -63,6 +63,13 @@ class Framing:
         return within_covariance(plain.Ys, plain.us, rounding, STRENGTH)
 
     @cached_property
+    def seen_prior(self) -> Array:
+        """The same of the rows as candidates see them."""
+        if self.seen is self.embedding:
+            return self.prior
+        return within_covariance(self.seen.Ys, self.seen.us, None, STRENGTH)
+
+    @cached_property
     def metric(self) -> Metric:
         """The prior metric, in the coordinates of X."""
         embedder = self.embedder
@@ -74,9 +81,19 @@ class Framing:
         rest = max(energy - float(np.trace(self.prior)), 1e-3 * energy) / max(d - l, 1)
         return Metric(embedder.V, self.prior, rest if rest > 0 else 1.0)
 
+    @cached_property
+    def seen(self) -> Embedding:
+        """The rows as candidates see them: wide ones are moved towards their neighbours.
+
+        One covariance cannot follow the clusters of wide rows, which are rarely elliptical.
+        """
+        if self.embedder.V is None:
+            return self.embedding
+        return replace(self.embedding, Ys=self.embedding.smoothed([SMOOTHING])[0])
+
     def find(self) -> Frame:
         """Choose, look for tasks with nothing in common, and tell which clusters each task holds."""
-        chosen = self._choose(self.embedding)
+        chosen = self._choose(self.seen)
         labels = [share.argmax(axis=1) for share in chosen.shares]
         kinship, alone = self._alone(labels, chosen)
         if alone.any():
@@ -94,7 +111,7 @@ class Framing:
         )  # fmt: skip
 
     def _choose(self, embedding: Embedding) -> Chosen:
-        return self.how.choose(embedding, self.prior, self.n_clusters, self.frames, self.rng)
+        return self.how.choose(embedding, self.seen_prior, self.n_clusters, self.frames, self.rng)
 
     def _alone(self, labels: list[Array], chosen: Chosen) -> tuple[Array, Array]:
         """Relatedness of each task to the one most like it, by the clusters that both hold, and which share nothing.
@@ -120,11 +137,11 @@ class Framing:
         """The other tasks once more, and each of these on its own; their clusters are matched by where they lie."""
         if not alone.all():
             others = np.flatnonzero(~alone).tolist()
-            chosen = self._choose(self.embedding.of_tasks(others))
+            chosen = self._choose(self.seen.of_tasks(others))
             for k, share in zip(others, chosen.shares, strict=True):
                 labels[k] = share.argmax(axis=1)
         for k in np.flatnonzero(alone).tolist():
-            labels[k] = self._choose(self.embedding.of_tasks([k])).shares[0].argmax(axis=1)
+            labels[k] = self._choose(self.seen.of_tasks([k])).shares[0].argmax(axis=1)
         orders = align(self._means(labels), self._sizes(labels))
         if not alone.all():  # the others keep their numbers
             known = np.argsort(orders[int(np.flatnonzero(~alone)[0])])
@@ -134,8 +151,8 @@ class Framing:
     @cached_property
     def _rows(self) -> Blocks:
         """The rows in coordinates in which the covariance within tasks is the identity."""
-        turn = np.linalg.cholesky(np.linalg.inv(self.prior))
-        return Blocks(blocks_of([Y @ turn for Y in self.embedding.Ys], self.embedding.us, 1.0))
+        turn = np.linalg.cholesky(np.linalg.inv(self.seen_prior))
+        return Blocks(blocks_of([Y @ turn for Y in self.seen.Ys], self.seen.us, 1.0))
 
     def _means(self, labels: list[Array]) -> Array:
         """(m, c, l) the mean of each cluster in each task, in the coordinates of the embedding."""

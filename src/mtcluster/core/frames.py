@@ -48,7 +48,7 @@ def estimate(model: Model, S: Array, T: Array, last: Centers | None, origins: Ar
     if model.metric is not None and spread is not None:
         shape = _shape(model, found, S, T, origins, spread)
         found = replace(found, K=shape.K, rest=shape.rest)
-    return replace(found, log_shares=_log_shares(model, S, last))
+    return replace(found, log_shares=_log_shares(model, S, last) if model.metric is not None else None)
 
 
 def shared_centers(

@@ -27,7 +27,7 @@ from ..core.starts import STARTS, Start, tried
 from ..engines import Engine, engine_of
 from ._capabilities import check_capabilities, check_sizes
 from ._fitted import FittedModelMixin
-from ._metric import clusters_per_task, metric_of
+from ._metric import candidates_decide, clusters_per_task, metric_of
 from ._multistart import Maker, Run, best_of
 from ._progress import FitProgress, tell, warn_user
 from ._validation import check_counting, check_start, open_rows
@@ -162,11 +162,14 @@ class MultiTaskClusterer(
         n_components = min(self.n_clusters, d) if self.n_components is None else self.n_components
         share = how.within_weight if auto else self._within_weight()
         model = Model(self.n_clusters, share, n_components, coupling, membership)
-        metric, metric_reason = metric_of(self, engine, coupling, membership, model)
-        decide = self._decide_frame if metric == "shared" else self._decide_offset
-        model, offset, reason, gain, form = decide(engine, model, how, random_state)
+        metric, metric_reason = metric_of(self, engine, coupling, membership, model, how.dimensions)
+        framed = candidates_decide(metric, metric_reason)
+        if framed:
+            model, offset, reason, gain, form = self._decide_frame(engine, model, how, metric == "shared", random_state)
+        else:
+            model, offset, reason, gain, form = self._decide_offset(engine, model, how, random_state)
         result = form() if auto or voted else None
-        if result is not None and (auto or metric == "shared"):
+        if result is not None and (auto or framed):
             decided = result.model
             if not (auto and coupling.supports.task_shares):
                 decided = replace(decided, within_weight=model.within_weight)
@@ -210,9 +213,9 @@ class MultiTaskClusterer(
         return model, offset, reason, gain, form
 
     def _decide_frame(
-        self, engine: Engine, model: Model, how: Consensus, random_state: np.random.RandomState
+        self, engine: Engine, model: Model, how: Consensus, measured: bool, random_state: np.random.RandomState
     ) -> tuple[Model, str, str, float | None, Any]:
-        """With a shared metric: the model with offsets that are known, which and why, and what forms a consensus."""
+        """Where candidates decide: the model with offsets that are known, which and why, and what forms a consensus."""
         asked, auto = self._task_offset(), self._within_weight() == "auto"
         per_task = clusters_per_task(self._n_clusters_per_task(), self.n_clusters, engine.labels)
         offset, reason = asked, "set"
@@ -222,10 +225,10 @@ class MultiTaskClusterer(
             offset = "auto" if reason == "criterion" else "none"
         if offset == "mean":
             model = replace(model, offsets=task_offsets(engine, offset))
-        if not auto:
+        if not auto and measured:
             model = replace(how.metric(engine, model, random_state), matched=offset == "matched")
         form = partial(
-            how.frame, engine, model, offset=offset, per_task=per_task, downweight=self._paced,
+            how.frame, engine, model, offset=offset, measured=measured, per_task=per_task, downweight=self._paced,
             random_state=random_state,
         )  # fmt: skip
         return model, offset, reason, None, form
@@ -326,7 +329,7 @@ class MultiTaskClusterer(
     def _store_frame(self, model: Model, run: Run, m: int) -> None:
         """How distances are measured, and which clusters a task holds."""
         centers, c = run.centers, self.n_clusters
-        self.metric_ = self.decisions_.metric
+        self.metric_ = "euclidean" if model.metric is None else "shared"
         self.cluster_presence_ = np.ones((m, c), dtype=bool) if model.present is None else model.present[0]
         for name in ("metric_directions_", "metric_covariance_", "metric_rest_", "log_proportions_"):
             self.__dict__.pop(name, None)

@@ -127,7 +127,7 @@ class FittedModelMixin(TransformerMixin):
         centers = Centers(W, M, Ms, Z, Z, np.ones(Ms.shape[:2], dtype=bool))
         if hasattr(self, "log_proportions_"):
             centers = replace(centers, log_shares=host(self.log_proportions_))
-        if decided.metric == "shared":
+        if self.metric_ == "shared":
             V = host(self.metric_directions_) if hasattr(self, "metric_directions_") else None
             model = replace(model, metric=Metric(V))
             centers = replace(centers, K=host(self.metric_covariance_), rest=np.float64(self.metric_rest_))

@@ -16,6 +16,7 @@ from ..core.model import Model
 from ..engines import Engine
 
 METRICS = ("auto", "shared", "euclidean")
+LOOKED_AT = 100  # rows of a task that tell whether sparse rows are counts
 IMPOSSIBLE = {
     "coupling": "coupling={0.coupling!r}: take coupling='reconstruction'",
     "membership": "membership={0.membership!r}: take membership='binary'",
@@ -24,36 +25,51 @@ IMPOSSIBLE = {
 }
 
 
-def metric_of(estimator: Any, engine: Engine, coupling: Coupling, membership: Membership, model: Model) -> tuple[str, str]:
-    """The metric, and why it is that one."""
+def metric_of(
+    estimator: Any, engine: Engine, coupling: Coupling, membership: Membership, model: Model, dimensions: int
+) -> tuple[str, str]:
+    """The metric of the fit, and why it is that one."""
     asked = estimator._metric()
     obstacle = _obstacle(estimator, engine, coupling, membership, model)
     if asked == "shared":
-        if obstacle in IMPOSSIBLE:
+        if obstacle:
             raise ValueError(f"metric='shared' cannot go with {IMPOSSIBLE[obstacle].format(estimator)}.")
         return "shared", "set"
     if asked == "euclidean":
         return "euclidean", "set"
     if obstacle:
         return "euclidean", obstacle
+    if directional(engine.summary):
+        return "euclidean", "unit rows"
     if estimator._within_weight() != "auto":
         return "euclidean", "fixed within_weight"
+    if "sparse" in engine.needs:
+        return "euclidean", "counts" if _counts(engine) else "sparse rows"
+    if min(engine.n_features, sum(engine.sizes)) > dimensions:
+        return "euclidean", "many features"
     return "shared", "default"
 
 
+def candidates_decide(metric: str, reason: str) -> bool:
+    """Whether candidates with a shared metric decide about the tasks, whatever the metric of the fit is."""
+    return metric == "shared" or reason in ("sparse rows", "many features")
+
+
+def _counts(engine: Engine) -> bool:
+    """Whether some rows of each task hold whole numbers alone: clusters of counts are far from elliptical."""
+    some = engine.take([np.arange(min(int(n), LOOKED_AT)) for n in engine.summary.counting])
+    return all(bool(np.all(block.X.data == np.round(block.X.data))) for block in some)
+
+
 def _obstacle(estimator: Any, engine: Engine, coupling: Coupling, membership: Membership, model: Model) -> str:
-    """What stands against a shared metric; nothing: ""."""
+    """What makes a shared metric impossible; nothing: ""."""
     if not coupling.free_origin:
         return "coupling"
     if not membership.diagonal:
         return "membership"
     if model.n_components < min(model.n_clusters, engine.n_features):
         return "subspace"
-    if estimator._task_offset() == "scale":
-        return "scale"
-    if directional(engine.summary):
-        return "unit rows"
-    return "sparse rows" if "sparse" in engine.needs else ""
+    return "scale" if estimator._task_offset() == "scale" else ""
 
 
 def clusters_per_task(value: Any, n_clusters: int, labels: Array) -> Array | None:
