@@ -34,7 +34,7 @@ UNRELATED = 0.2  # relatedness to the most similar task below which a task is le
 class ConsensusResult:
     """What a consensus found."""
 
-    labels: PerRow  # of all rows
+    labels: PerRow | None  # of all rows; None: there are no elliptical clusters, and a vote should decide
     model: Model  # with what was decided: λ1 of each task (1: left alone), metric, offsets, what tasks hold
     evidence: ConsensusEvidence
     support: Array | None = None  # (m, c) evidence that a task holds a cluster; None: it was not asked
@@ -60,7 +60,7 @@ class Consensus:
         Neighbours and steps of the smoothing Y ← ½ Y + ½ D⁻¹ G Y; one group of members for each.
     within_weights : tuple of float, default=(0.3, 0.5)
         λ1 of the members.
-    n_seedings : int, default=6
+    n_seedings : int, default=12
         k-means++ seedings of each kind, of all rows together and of each task on its own, for every smoothing.
     n_init_member : int, default=4
         Starts of each kind per member: the best seedings after a few iterations of k-means. The start with the lowest
@@ -93,6 +93,9 @@ class Consensus:
         The neighbour whose distance is compared.
     match_tasks : bool, default=True
         Whether clusters are matched across tasks once more after the vote.
+    min_gain : float, default=0.3
+        With a shared metric, by how much the criterion must be lower than that of one cluster for all rows: else there
+        are no elliptical clusters to speak of, and a vote with the Euclidean metric decides.
     within_weight : float, default=0.7
         λ1 of the fit that follows, in tasks that share, where `within_weight="auto"`.
     max_iter : int, default=1
@@ -121,7 +124,7 @@ class Consensus:
     dimensions: int = 50
     smoothings: tuple[tuple[int, int], ...] = ((5, 1), (5, 2), (5, 4), (10, 2), (10, 4))
     within_weights: tuple[float, ...] = (0.3, 0.5)
-    n_seedings: int = 6
+    n_seedings: int = 12
     n_init_member: int = 4
     n_starts: int = 2
     n_kept: int = 16
@@ -136,6 +139,7 @@ class Consensus:
     distant: float = 4.0
     distant_neighbor: int = 5
     match_tasks: bool = True
+    min_gain: float = 0.3
     within_weight: float = 0.7
     max_iter: int = 1
     warmup_iter: int = 0
@@ -266,6 +270,7 @@ class Consensus:
             n_members=found.chosen.n_members,
             n_candidates=found.chosen.n_candidates,
             criterion=found.chosen.values if m > 1 else None,
+            gain=found.chosen.gain,
             shrinkage=found.chosen.shrinkage,
             n_rows=sum(map(len, framing.embedding.Ys)),
             n_dimensions=framing.embedding.Ys[0].shape[1],
@@ -274,6 +279,8 @@ class Consensus:
             min_relatedness=self.min_relatedness,
             min_rows=self.min_rows,
         )
+        if found.chosen.gain < self.min_gain:
+            return ConsensusResult(None, model, evidence)
         start = label_all(rows, embedder.sample, embedder.positions, found.labels, frame)
         return ConsensusResult(start, frame, evidence, found.support)
 

@@ -31,9 +31,16 @@ class Judge:
     metric: Metric
     spread: Spread
     origins: Array  # (m, l)
+    means: Array  # (m, l) of the tasks
     within_weight: float  # λ1
     composition: float = COMPOSITION  # θ
     location: float = LOCATION  # ρ
+
+    def nothing(self, matched: bool) -> float:
+        """The criterion of one cluster that holds all rows."""
+        sizes = self.spread.sizes[0]
+        T = sizes[:, None] * self.means
+        return float(self(sizes[None, :, None], T[None, :, None], np.array([matched]))[0])
 
     def __call__(self, S: Array, T: Array, matched: Array) -> Array:
         """The criterion of each run, from the sums of its labels and whether offsets are estimated."""

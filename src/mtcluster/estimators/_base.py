@@ -163,12 +163,17 @@ class MultiTaskClusterer(
         share = how.within_weight if auto else self._within_weight()
         model = Model(self.n_clusters, share, n_components, coupling, membership)
         metric, metric_reason = metric_of(self, engine, coupling, membership, model, how.dimensions)
-        framed = candidates_decide(metric, metric_reason)
+        framed, plain = candidates_decide(metric, metric_reason), model
         if framed:
             model, offset, reason, gain, form = self._decide_frame(engine, model, how, metric == "shared", random_state)
         else:
             model, offset, reason, gain, form = self._decide_offset(engine, model, how, random_state)
         result = form() if auto or voted else None
+        if result is not None and result.labels is None:
+            metric, metric_reason, framed, weak = "euclidean", "no clear clusters", False, result.evidence.gain
+            model, offset, reason, gain, form = self._decide_offset(engine, plain, how, random_state)
+            result = form()
+            result = replace(result, evidence=replace(result.evidence, gain=weak))
         if result is not None and (auto or framed):
             decided = result.model
             if not (auto and coupling.supports.task_shares):
