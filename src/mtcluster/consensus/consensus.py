@@ -27,6 +27,7 @@ from .frame import Framing
 from .members import Starts, blocks_of, fit_members, tightest
 from .vote import vote
 
+DISTANT_POWER = 8  # a mixture would give outliers a cluster of their own even if they counted little
 UNRELATED = 0.2  # relatedness to the most similar task below which a task is left alone, with a shared metric
 
 
@@ -259,8 +260,9 @@ class Consensus:
         seeds = random_state.randint(np.iinfo(np.int32).max, size=3).tolist()
         framing = self._framing(rows, model, offset, per_task, downweight, seeds)
         found, embedder, m = framing.find(), framing.embedder, len(rows.origins)
+        weights = found.within_weight if measured else np.where(found.within_weight == 1, 1.0, model.within_weight)
         frame = replace(
-            model, within_weight=found.within_weight, metric=found.metric if measured else None, matched=found.chosen.matched,
+            model, within_weight=weights, metric=found.metric if measured else None, matched=found.chosen.matched,
             log_shares=found.log_shares if measured else None, present=found.present[None],
         )  # fmt: skip
         evidence = ConsensusEvidence(
@@ -295,7 +297,7 @@ class Consensus:
         embedder = self.embedder(rows, (seeds[0], seeds[1]), scaled=True)
         embedding = embedder.embedding(offset if offset in ("mean", "scale") else "none")
         if downweight and self.downweight:
-            embedding = embedding.downweighted(self.distant_neighbor, self.distant)
+            embedding = embedding.downweighted(self.distant_neighbor, self.distant, DISTANT_POWER)
         tried = {"auto": (False, True), "matched": (True,)}.get(offset, (False,))
         how = Candidates(self.n_seedings, self.n_starts, self.n_kept, self.n_voters, self.within_weight)
         return Framing(

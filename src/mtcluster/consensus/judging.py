@@ -1,6 +1,6 @@
 """One criterion for fits that differ in everything: how well clusters explain the rows, and what tasks differ in.
 
-    log|S| + 2 H(cluster | task) + 2 θ I(cluster; task) + 2 ρ I(location; task) + (m − 1) d log N / N
+    log|S| + 2 H(cluster | task) + 2 θ I(cluster; task) + 2 ρ I(location; task) + (m − 1) d log N_k / N
 
 in nats per row, times two, the lower the better. S is the covariance around the centres, λ1 around the tasks' own and
 1 − λ1 around the shared ones, as in the loss. The first two terms are the likelihood of rows and labels, and without
@@ -58,7 +58,8 @@ class Judge:
         tasks = sizes / N
         most = -np.sum(tasks * np.log(np.maximum(tasks, np.finfo(np.float64).tiny)), axis=1)
         price = 2 * self.composition * mutual + 2 * self.location * np.minimum(shift, most)
-        price += matched * (m - 1) * d * np.log(N) / N
+        estimated = (m - 1) * d * np.mean(np.log(np.maximum(sizes, 1.0)), axis=1) / N  # each from the rows of its task
+        price += matched * estimated
         lost = np.sum(S.sum(axis=1) <= 0, axis=1)  # clusters without rows: fewer were found than asked for
         return np.linalg.slogdet(cov)[1] + 2 * given + price + LOST * lost
 
