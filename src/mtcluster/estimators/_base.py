@@ -259,6 +259,8 @@ class MultiTaskClusterer(
     ) -> tuple[list[tuple[str, Maker]], Any]:
         """Names of the starts and what draws them, and the kind of start that the fit follows where left open."""
         if result is not None:
+            seen = result.evidence
+            how = replace(how, full_weight_share=how.full_weight_share * (1 - seen.n_distant_rows / seen.n_rows))
             others = [form().labels for _ in range(self._or(self.n_init, how.n_init) - 1)]
             return [("consensus", partial(_given, labels)) for labels in (result.labels, *others)], how
         if not isinstance(self.init, str):
