@@ -75,12 +75,12 @@ class Candidates:
         judge = self._judge(rows, metric)
         state = first_state(rows, model, labels * len(settings), energy=False)
         found = alternate(rows, model, state, max_iter=TRIAL_ITER, tol=TOL).state
-        best = np.argsort(judge(*_sums(rows, found, n_clusters), free), kind="stable")[: self.n_kept]
+        best = _order(judge(*_sums(rows, found, n_clusters), free))[: self.n_kept]
         best = np.sort(best).tolist()
         found = alternate(rows, model.runs(best), found.runs(rows, best), max_iter=MAX_ITER, tol=TOL).state
         free, kappa = free[best], kappa[best]
         values = judge(*_sums(rows, found, n_clusters), free)
-        order = np.argsort(values, kind="stable")
+        order = _order(values)
         lead = order[0]
         voters = [int(run) for run in order if free[run] == free[lead]][: self.n_members]
         members = [[P[run].argmax(axis=0) for P in found.Ps] for run in voters]
@@ -120,6 +120,11 @@ class Candidates:
             owns = owns or alone[0]
             found += matched(rows, apart, alone)
         return found, owns or found[0]
+
+
+def _order(values: Array) -> Array:
+    """From the best to the worst; rounding must not decide between equal ones."""
+    return np.argsort(np.round(values, 3), kind="stable")
 
 
 def _located(embedding: Embedding) -> Iterator[list[Array]]:

@@ -103,6 +103,7 @@ class Framing:
         present, support, labels, sizes = self._presence(labels, chosen, alone)
         c = self.n_clusters
         log_shares = np.log((sizes + 1 / c) / (sizes.sum(axis=1, keepdims=True) + 1))
+        log_shares[alone] = 0.0
         share = np.zeros(len(labels))
         if np.isfinite(chosen.shrinkage):
             total = np.maximum(sizes.sum(axis=1), np.finfo(np.float64).tiny)

@@ -46,7 +46,7 @@ def without_tails(Ys: list[Array]) -> list[Array]:
     """Columns whose values far from the median of their task are drawn in: a asinh(y / a), in robust deviations."""
     middles = [np.median(Y, axis=0) for Y in Ys]
     apart = np.concatenate([Y - middle for Y, middle in zip(Ys, middles, strict=True)])
-    deviation, robust = apart.std(axis=0), NORMAL * np.median(np.abs(apart), axis=0)
-    scale = np.where(robust > 0.2 * deviation, robust, deviation)  # most values may be one and the same
+    usual = np.abs(apart).mean(axis=0)
+    scale = np.maximum(NORMAL * np.median(np.abs(apart), axis=0), 0.1 * usual)  # most values may be one and the same
     scale = LINEAR * np.where(scale > 0, scale, 1.0)
     return [scale * np.arcsinh((Y - middle) / scale) + middle for Y, middle in zip(Ys, middles, strict=True)]
