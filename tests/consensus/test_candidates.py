@@ -119,7 +119,8 @@ def test_rounding_of_columns():
 def test_tails_are_drawn_in_and_the_middle_stays():
     y = np.random.default_rng(0).normal(size=(500, 1))
     found = without_tails([np.concatenate([y, [[1000.0]]])])[0]
-    np.testing.assert_allclose(found[:-1], y, atol=0.35)
+    near = np.abs(y) < 2.5
+    np.testing.assert_allclose(found[:-1][near], y[near], atol=0.35)
     assert 10 < found[-1] < 30
     assert np.all(np.diff(found[np.argsort(np.r_[y[:, 0], 1000.0])], axis=0) >= 0)
 

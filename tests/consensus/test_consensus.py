@@ -110,7 +110,7 @@ def test_unrelated_tasks_are_left_alone(unrelated):
 
 
 def test_related_tasks_share(blobs):
-    for metric, weight in (("euclidean", 0.7), ("auto", 0.0)):
+    for metric, weight in (("euclidean", 0.5), ("auto", 0.0)):
         model = SPMTC(4, metric=metric, random_state=0).fit(blobs.X, tasks=blobs.tasks)
         assert_array_equal(model.within_weight_, weight)  # with a shared metric, no centres of their own are needed
         assert model.task_relatedness_.min() > 0.7
@@ -194,7 +194,7 @@ def test_an_offset_where_the_model_knows_none_is_refused(blobs, more):
 
 def test_one_cluster_is_shared_by_all(blobs):
     model = SPMTC(1, random_state=0).fit(blobs.X, tasks=blobs.tasks)
-    assert_array_equal(model.within_weight_, 0.7)
+    assert_array_equal(model.within_weight_, 0.5)
     assert_array_equal(model.task_relatedness_, 1)
     assert model.decisions_.within_weight_reason == "consensus"
 
@@ -274,10 +274,10 @@ def test_thresholds_decide_who_is_left_alone(blobs):
     always = Consensus(min_agreement=1.1)
     shared = SPMTC(4, metric="euclidean", init=never, random_state=0).fit(blobs.X, tasks=blobs.tasks)
     alone = SPMTC(4, metric="euclidean", init=always, random_state=0).fit(blobs.X, tasks=blobs.tasks)
-    assert_array_equal(shared.within_weight_, 0.7)
+    assert_array_equal(shared.within_weight_, 0.5)
     assert_array_equal(alone.within_weight_, 1)
     few = SPMTC(4, metric="euclidean", init=Consensus(min_agreement=1.1, min_rows=1000), random_state=0).fit(blobs.X, tasks=blobs.tasks)
-    assert_array_equal(few.within_weight_, 0.7)
+    assert_array_equal(few.within_weight_, 0.5)
 
 
 def test_equal_rows_gain_nothing_from_an_offset():
@@ -301,7 +301,7 @@ def test_an_open_within_weight_and_another_start_go_together(blobs):
     model = SPMTC(4, init="pooled", metric="euclidean", random_state=0).fit(blobs.X, tasks=blobs.tasks)
     assert model.decisions_.start == "pooled"
     assert model.decisions_.consensus is not None
-    assert_array_equal(model.within_weight_, 0.7)
+    assert_array_equal(model.within_weight_, 0.5)
 
 
 @pytest.mark.slow
@@ -316,4 +316,4 @@ def test_a_consensus_may_be_formed_more_than_once(blobs):
 def test_a_coupling_with_one_share_for_all_tasks_gets_one(blobs):
     model = SPMTC(4, coupling="projection", random_state=0).fit(blobs.X, tasks=blobs.tasks)
     assert model.decisions_.within_weight_reason == "coupling"
-    assert_array_equal(model.within_weight_, 0.7)
+    assert_array_equal(model.within_weight_, 0.5)

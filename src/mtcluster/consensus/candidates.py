@@ -52,7 +52,6 @@ class Candidates:
     n_starts: int = 2  # of them that become starts
     n_kept: int = 16  # mixtures that are fitted to the end
     n_members: int = 8  # that vote
-    within_weight: float = 0.7  # λ1 of the criterion
 
     def choose(
         self, embedding: Embedding, prior: Array, n_clusters: int, frames: tuple[bool, ...], rng: np.random.Generator
@@ -93,7 +92,7 @@ class Candidates:
     def _judge(self, rows: Blocks, metric: Metric) -> Judge:
         weights = rows.apply(jobs.unit_weights, outputs=1)[0]
         spread = metric.spread(rows, weights, np.ones(len(rows.origins), dtype=bool))
-        return Judge(metric, spread, rows.origins, rows.summary.means, self.within_weight)
+        return Judge(metric, spread, rows.origins, rows.summary.means)
 
     def _starts(
         self, embedding: Embedding, white: Embedding, n_clusters: int, rng: np.random.Generator

@@ -57,7 +57,7 @@ class Consensus:
         Least number of these rows per task, if it has as many.
     dimensions : int, default=50
         Number of leading singular vectors that rows are embedded in, where there are more features and rows.
-    smoothings : tuple of (int, int), default=((5, 1), (5, 2), (5, 4), (10, 2), (10, 4))
+    smoothings : tuple of (int, int), default=((5, 2), (5, 4), (10, 2), (10, 4), (15, 4))
         Neighbours and steps of the smoothing Y ← ½ Y + ½ D⁻¹ G Y; one group of members for each.
     within_weights : tuple of float, default=(0.3, 0.5)
         λ1 of the members.
@@ -97,7 +97,7 @@ class Consensus:
     min_gain : float, default=0.3
         With a shared metric, by how much the criterion must be lower than that of one cluster for all rows: else there
         are no elliptical clusters to speak of, and a vote with the Euclidean metric decides.
-    within_weight : float, default=0.7
+    within_weight : float, default=0.5
         λ1 of the fit that follows, in tasks that share, where `within_weight="auto"`.
     max_iter : int, default=1
         Iterations per stage of the fit that follows, where `max_iter="auto"`: longer loops drift from the consensus.
@@ -123,7 +123,7 @@ class Consensus:
     sample: int = 3000
     task_sample: int = 100
     dimensions: int = 50
-    smoothings: tuple[tuple[int, int], ...] = ((5, 1), (5, 2), (5, 4), (10, 2), (10, 4))
+    smoothings: tuple[tuple[int, int], ...] = ((5, 2), (5, 4), (10, 2), (10, 4), (15, 4))
     within_weights: tuple[float, ...] = (0.3, 0.5)
     n_seedings: int = 12
     n_init_member: int = 4
@@ -141,7 +141,7 @@ class Consensus:
     distant_neighbor: int = 5
     match_tasks: bool = True
     min_gain: float = 0.3
-    within_weight: float = 0.7
+    within_weight: float = 0.5
     max_iter: int = 1
     warmup_iter: int = 0
     full_weight_share: float = 0.95
@@ -299,7 +299,7 @@ class Consensus:
         if downweight and self.downweight:
             embedding = embedding.downweighted(self.distant_neighbor, self.distant, DISTANT_POWER)
         tried = {"auto": (False, True), "matched": (True,)}.get(offset, (False,))
-        how = Candidates(self.n_seedings, self.n_starts, self.n_kept, self.n_voters, self.within_weight)
+        how = Candidates(self.n_seedings, self.n_starts, self.n_kept, self.n_voters)
         return Framing(
             how, embedder, embedding, model.n_clusters, tried, UNRELATED, self.min_rows, per_task,
             np.random.default_rng(seeds[2]),

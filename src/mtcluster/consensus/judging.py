@@ -20,7 +20,7 @@ from ..core.arrays import Array
 from ..core.frames import shared_centers
 from ..core.metric import Metric, Spread
 
-COMPOSITION, LOCATION = 0.5, 0.3  # θ, ρ
+COMPOSITION, LOCATION, WITHIN = 0.5, 0.3, 0.7  # θ, ρ, λ1
 LOST = 100.0  # of a cluster without rows, which makes a fit the last choice
 
 
@@ -32,7 +32,7 @@ class Judge:
     spread: Spread
     origins: Array  # (m, l)
     means: Array  # (m, l) of the tasks
-    within_weight: float  # λ1
+    within_weight: float = WITHIN  # λ1
     composition: float = COMPOSITION  # θ
     location: float = LOCATION  # ρ
 
