@@ -276,7 +276,9 @@ def test_thresholds_decide_who_is_left_alone(blobs):
     alone = SPMTC(4, metric="euclidean", init=always, random_state=0).fit(blobs.X, tasks=blobs.tasks)
     assert_array_equal(shared.within_weight_, 0.5)
     assert_array_equal(alone.within_weight_, 1)
-    few = SPMTC(4, metric="euclidean", init=Consensus(min_agreement=1.1, min_rows=1000), random_state=0).fit(blobs.X, tasks=blobs.tasks)
+    few = SPMTC(4, metric="euclidean", init=Consensus(min_agreement=1.1, min_rows=1000), random_state=0).fit(
+        blobs.X, tasks=blobs.tasks
+    )
     assert_array_equal(few.within_weight_, 0.5)
 
 

@@ -148,7 +148,9 @@ class Framing:
         orders = align(self._means(labels), self._sizes(labels))
         if not alone.all():  # the others keep their numbers
             known = np.argsort(orders[int(np.flatnonzero(~alone)[0])])
-            orders = [order[known] if left else np.arange(len(order)) for order, left in zip(orders, alone, strict=True)]
+            orders = [
+                order[known] if left else np.arange(len(order)) for order, left in zip(orders, alone, strict=True)
+            ]
         return chosen, [np.argsort(order)[found] for order, found in zip(orders, labels, strict=True)]
 
     @cached_property
@@ -175,9 +177,7 @@ class Framing:
         model = Model(self.n_clusters, 0.0, self.n_clusters)
         return totals_of(self._rows, model, [own[None] for own in labels], weights)
 
-    def _presence(
-        self, labels: list[Array], chosen: Chosen, alone: Array
-    ) -> tuple[Array, Array, list[Array], Array]:
+    def _presence(self, labels: list[Array], chosen: Chosen, alone: Array) -> tuple[Array, Array, list[Array], Array]:
         """Which clusters each task holds, the support of that, labels without the others, and sizes (m, c).
 
         The evidence for a cluster is by how much its rows would fit worse in their second best one, at most a few nats
@@ -251,4 +251,3 @@ def relation_of(support: float, alone: bool) -> str:
     if abs(support - 0.5) < UNSURE and not alone:
         return "uncertain"
     return "present" if support >= 0.5 else "absent"
-

@@ -32,9 +32,6 @@ class Judge:
     spread: Spread
     origins: Array  # (m, l)
     means: Array  # (m, l) of the tasks
-    within_weight: float = WITHIN  # λ1
-    composition: float = COMPOSITION  # θ
-    location: float = LOCATION  # ρ
 
     def nothing(self, matched: bool) -> float:
         """The criterion of one cluster that holds all rows."""
@@ -50,14 +47,14 @@ class Judge:
         Z, b = shared_centers(means, S, sizes, matched, None, None)
         apart, own = means - b[:, :, None] - Z[:, None], means - self.origins[:, None]
         between, around = _scatter(S, apart), _scatter(S, own)
-        cov = (self.spread.XX - around + (1 - self.within_weight) * between) / N
+        cov = (self.spread.XX - around + (1 - WITHIN) * between) / N
         cov = (cov + self.metric.strength * self.metric.prior) / (1 + self.metric.strength)
         moved = np.swapaxes(b, 1, 2) @ (sizes[..., None] * b) / N
         shift = np.linalg.slogdet(np.eye(d) + np.linalg.solve(cov, moved))[1] / 2
         given, mutual = _information(S / N)
         tasks = sizes / N
         most = -np.sum(tasks * np.log(np.maximum(tasks, np.finfo(np.float64).tiny)), axis=1)
-        price = 2 * self.composition * mutual + 2 * self.location * np.minimum(shift, most)
+        price = 2 * COMPOSITION * mutual + 2 * LOCATION * np.minimum(shift, most)
         estimated = (m - 1) * d * np.mean(np.log(np.maximum(sizes, 1.0)), axis=1) / N  # each from the rows of its task
         price += matched * estimated
         lost = np.sum(S.sum(axis=1) <= 0, axis=1)  # clusters without rows: fewer were found than asked for

@@ -104,7 +104,7 @@ class Shape:
     def power(self, C: Array, exponent: float) -> Array:
         """C A^exponent, of points (R, c, d)."""
         values, vectors = np.linalg.eigh(self.K)
-        turned = vectors * (values ** -exponent)[:, None] @ np.swapaxes(vectors, 1, 2)
+        turned = vectors * (values**-exponent)[:, None] @ np.swapaxes(vectors, 1, 2)
         if self.V is None:
             return C @ turned
         outside = (self.rest**-exponent)[:, None, None]

@@ -71,7 +71,9 @@ class Model:
     def runs(self, at: Array | list[int]) -> Model:
         """The model of some runs."""
         shares = self.shares[at] if len(self.shares) > 1 else self.within_weight
-        present, shrinkage = (None if a is None else a if len(a) == 1 else a[at] for a in (self.present, self.shrinkage))
+        present, shrinkage = (
+            None if a is None else a if len(a) == 1 else a[at] for a in (self.present, self.shrinkage)
+        )
         matched = self.matched if np.ndim(self.matched) == 0 else np.asarray(self.matched)[at]
         return replace(self, within_weight=shares, present=present, shrinkage=shrinkage, matched=matched)
 

@@ -74,9 +74,7 @@ def _open_shares(centers: Centers, new: list[int]) -> Array | None:
     return shares
 
 
-def _located(
-    engine: Engine, model: Model, centers: Centers, new: list[int], sizes: Array
-) -> tuple[Model, list[str]]:
+def _located(engine: Engine, model: Model, centers: Centers, new: list[int], sizes: Array) -> tuple[Model, list[str]]:
     """The model with offsets of new tasks: from where they would lie by their means, or as those of fit do.
 
     From both, rows are labelled and the offset is what is left of the mean of the task, a few times; the lower sum of
@@ -100,7 +98,9 @@ def _located(
         tries.append(_settled(engine, _moved(model, b), centers, known))
     (first, losses), (second, others) = tries
     b = np.where((losses <= others)[:, None], _offsets(first).b, _offsets(second).b)
-    notes += [f"Where {names[i]!r} lies was estimated from its own rows, as it was for the tasks of fit." for i in known]
+    notes += [
+        f"Where {names[i]!r} lies was estimated from its own rows, as it was for the tasks of fit." for i in known
+    ]
     return _moved(model, b), notes
 
 

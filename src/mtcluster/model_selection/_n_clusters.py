@@ -197,7 +197,9 @@ def _fits(rows: Blocks, numbers: list[int], rng: np.random.Generator) -> State:
     present = np.arange(most) < np.array(numbers)[:, None]
     together, apart = (Model(most, lam, most, present=np.repeat(present, SEEDINGS, axis=0)) for lam in (0.0, 1.0))
     Z = np.tile(seeds(rows.place.blocks, most, None, rng, SEEDINGS, SEEDED), (n, 1, 1))
-    found = alternate(rows, together, state_at(rows, together, Z, together.placed_points(Z, m)), max_iter=TRIAL_ITER, tol=TOL)
+    found = alternate(
+        rows, together, state_at(rows, together, Z, together.placed_points(Z, m)), max_iter=TRIAL_ITER, tol=TOL
+    )
     starts = [[P[run] for P in found.state.Ps] for run in leading(np.array(found.final), n, STARTS)]
     if m > 1:
         own = [np.tile(seeds([b], most, None, rng, SEEDINGS, SEEDED), (n, 1, 1)) for b in rows.place.blocks]
