@@ -48,6 +48,13 @@ class Metric:
         left = np.maximum(total - np.einsum("rii->r", G), 0) / others
         return Shape(self.V, K, (left + nu * self.rest) / (sizes + nu))
 
+    def dense(self) -> Metric:
+        """The same prior, with a full covariance in all directions."""
+        if self.V is None or self.prior is None:
+            return self
+        inside = self.V @ (self.prior - self.rest * np.eye(len(self.prior))) @ self.V.T
+        return replace(self, V=None, prior=inside + self.rest * np.eye(len(self.V)), rest=1.0)
+
     def penalty(self, shape: Shape, sizes: Array, n_features: int) -> Array:
         """(N + ν) log|S| + ν tr(S0 A) of each run."""
         nu, others = self.strength * sizes, n_features - shape.K.shape[1]
@@ -93,6 +100,17 @@ class Shape:
         others = n_features - self.K.shape[1]
         return np.linalg.slogdet(self.K)[1] + others * np.log(self.rest)
 
+    def trace(self, n_features: int) -> Array:
+        """tr(S) of each run."""
+        return np.einsum("rii->r", self.K) + (n_features - self.K.shape[1]) * self.rest
+
+    def variances(self) -> Array:
+        """(R, d) the diagonal of S."""
+        if self.V is None:
+            return np.einsum("rii->ri", self.K)
+        outside = self.rest[:, None] * (1 - np.einsum("dl,dl->d", self.V, self.V))
+        return np.einsum("dl,rlk,dk->rd", self.V, self.K, self.V, optimize=True) + outside
+
     def times(self, C: Array) -> Array:
         """C A, of points (R, m, c, d)."""
         if self.V is None:
@@ -104,7 +122,7 @@ class Shape:
     def power(self, C: Array, exponent: float) -> Array:
         """C A^exponent, of points (R, c, d)."""
         values, vectors = np.linalg.eigh(self.K)
-        turned = vectors * (values ** -exponent)[:, None] @ np.swapaxes(vectors, 1, 2)
+        turned = vectors * (values**-exponent)[:, None] @ np.swapaxes(vectors, 1, 2)
         if self.V is None:
             return C @ turned
         outside = (self.rest**-exponent)[:, None, None]

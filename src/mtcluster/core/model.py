@@ -29,6 +29,7 @@ from .arrays import Array, Matrix, is_sparse, like
 from .blocks import Block, PerRow, RowSource
 from .centers import Centers, between, centers_of
 from .couplings import Coupling, Reconstruction
+from .covariances import Covariance, Own
 from .jobs import cluster_sizes, pick_runs, weighted_sums
 from .memberships import Binary, Membership
 from .metric import Metric, Shape, Spread
@@ -52,9 +53,10 @@ class Model:
     present: Array | None = None  # (R, c) or (R, m, c) which of the clusters a run, or its tasks, have; None: all
     metric: Metric | None = None  # the metric that all tasks share, estimated with the clusters; None: Euclidean
     matched: Array | bool = False  # are offsets estimated with the clusters? (R,) for each run
-    shrinkage: Array | None = None  # (R,) κ: rows that draw a task's centre to the shared one; None: λ1 does
+    shrinkage: Array | None = None  # (R,) or (R, m) κ: rows that draw centres to the shared ones; None: λ1 does
     proportions: bool = False  # are those of the clusters in each task estimated?
     log_shares: Array | None = None  # (m, c) or (R, m, c) log of the proportions, where they are given
+    covariance: Covariance | None = None  # the form of those of each cluster, beside the metric; None: they have that
 
     @cached_property
     def shares(self) -> Array:
@@ -66,12 +68,15 @@ class Model:
         shares = self.shares[:, ks] if self.shares.shape[1] > 1 else self.within_weight
         offsets = None if self.offsets is None else Offsets(self.offsets.b[ks], self.offsets.s[ks])
         present = self.present if self.present is None or self.present.ndim < 3 else self.present[:, ks]
-        return replace(self, within_weight=shares, offsets=offsets, present=present)
+        kappa = self.shrinkage if self.shrinkage is None or self.shrinkage.ndim < 2 else self.shrinkage[:, ks]
+        return replace(self, within_weight=shares, offsets=offsets, present=present, shrinkage=kappa)
 
     def runs(self, at: Array | list[int]) -> Model:
         """The model of some runs."""
         shares = self.shares[at] if len(self.shares) > 1 else self.within_weight
-        present, shrinkage = (None if a is None else a if len(a) == 1 else a[at] for a in (self.present, self.shrinkage))
+        present, shrinkage = (
+            None if a is None else a if len(a) == 1 else a[at] for a in (self.present, self.shrinkage)
+        )
         matched = self.matched if np.ndim(self.matched) == 0 else np.asarray(self.matched)[at]
         return replace(self, within_weight=shares, present=present, shrinkage=shrinkage, matched=matched)
 
@@ -134,15 +139,16 @@ class Model:
         subspaces: list[Subspace] | None = None,
         origins: Array | None = None,
         spread: Spread | None = None,
+        XX: Array | None = None,
     ) -> Centers:
         """W, M and M_k from the sums of the tasks; (W, M) is one block, M directly after W.
 
         `subspaces` make W of each run. None: it has room for all shared centres, and can wait. `spread` is what the
-        metric is made from.
+        metric is made from, and `XX` the second moments of the clusters that have covariances of their own.
         """
         if self.estimates_frame:
             assert origins is not None
-            return frames.estimate(self, S, T, last, origins, spread)
+            return frames.estimate(self, S, T, last, origins, spread, XX)
         S_all, T_all = self.pooled(S, T)
         if last is None:
             size = S_all.sum(axis=tuple(range(1, S_all.ndim)))
@@ -179,14 +185,14 @@ class Model:
         diagonal = self.membership.diagonal
         C = (1 - lam) * common
         if shape is not None:
-            C = _measured(C, shape, alone)
+            C = self._measured(C, centers, shape, alone)
         B = _products(C, common, diagonal)
         del common  # as large as all centres
         if lam.any():
             own = centers.Ms - origins[:, None] if moved else centers.Ms
             weighted = lam * own
             if shape is not None:
-                weighted = _measured(weighted, shape, alone)
+                weighted = self._measured(weighted, centers, shape, alone)
             C += weighted
             B += _products(weighted, own, diagonal)
         axes = self._axes(centers, shape, alone, origins) if energy else None
@@ -200,8 +206,38 @@ class Model:
             prior = -np.broadcast_to(centers.log_shares, h.shape)
             h += prior
         if self.present is not None:
-            h[~np.broadcast_to(self.present if self.present.ndim == 3 else self.present[:, None], h.shape)] = np.inf
-        return Terms(C, h, None, axes, energy, prior)
+            h[~self.held(h.shape)] = np.inf
+        if self.covariance is None or centers.Ks is None:
+            return Terms(C, h, None, axes, energy, prior)
+        h += (self.log_determinants(centers) - self.log_volume(centers)[:, None])[:, None] / 2
+        return Terms(C, h, None, None, False, prior, Own(self.covariance, self.covariance.factors(centers.Ks), origins))
+
+    def held(self, shape: tuple[int, ...]) -> Array:
+        """(R, m, c) which clusters each task of each run holds."""
+        if self.present is None:
+            return np.ones(shape, dtype=bool)
+        return np.broadcast_to(self.present if self.present.ndim == 3 else self.present[:, None], shape)
+
+    def log_determinants(self, centers: Centers) -> Array:
+        """(R, 1 or c) log|S|, or log|S_j| of each cluster."""
+        d = centers.Z.shape[2]
+        if self.covariance is not None and centers.Ks is not None:
+            return self.covariance.log_determinants(centers.Ks, d)
+        shape = self.shape(centers)
+        return np.zeros((len(centers.Z), 1)) if shape is None else shape.log_determinant(d)[:, None]
+
+    def log_volume(self, centers: Centers) -> Array:
+        """(R,) the least log|S_j|: losses leave it out, so that none is below 0."""
+        return self.log_determinants(centers).min(axis=1)
+
+    def _measured(self, C: Array, centers: Centers, shape: Shape, alone: Array) -> Array:
+        """C A, or in tasks that do not share C."""
+        if self.covariance is not None and centers.Ks is not None:
+            return self.covariance.times(C, centers.Ks)
+        found = shape.times(C)
+        if alone.any():
+            found[:, alone] = C[:, alone]
+        return found
 
     def shape(self, centers: Centers) -> Shape | None:
         """The covariance of each run; None: distances are Euclidean."""
@@ -282,6 +318,7 @@ class Terms:
     axes: list[Axes] | None = None  # of each task; None: the energy of a row is its squared distance from the origin
     energy: bool = True  # do losses hold the energy of the rows?
     prior: Array | None = None  # (R, m, c) what proportions of the clusters add to h
+    own: Own | None = None  # covariances of the clusters, which make the energy of a row, from the origins (m, d)
 
     @property
     def n_columns(self) -> int:
@@ -306,7 +343,8 @@ class Terms:
             B = None if self.B is None else self.B[:, k]
             prior = None if self.prior is None else like(self.prior[:, k, :, None], near, xp)
             axes = None if self.axes is None else self.axes[k].where(near, xp)
-            found.append(TaskTerms(C, h[:, k, :, :], B, axes, self.energy, prior, xp))
+            own = None if self.own is None else replace(self.own, origin=self.own.origin[k]).where(near, xp)
+            found.append(TaskTerms(C, h[:, k, :, :], B, axes, self.energy, prior, xp, own))
         return found
 
 
@@ -321,6 +359,7 @@ class TaskTerms:
     energy: bool
     prior: Array | None  # (R, c, 1)
     xp: Any
+    own: Own | None = None
 
     @property
     def plain(self) -> bool:
@@ -333,6 +372,8 @@ class TaskTerms:
         A, e = xp.reshape(_times(X, self.C), (runs, c, X.shape[0])), sq if self.energy else None
         if self.axes is not None:
             e = self.axes.energy(X, sq, xp)
+        if self.own is not None:
+            A = A - self.own.energies(X, sq, xp) / 2
         return Quadratic(e, A, self.h, self.B, xp, self.prior)
 
 
@@ -361,14 +402,6 @@ class Axes:
                 Y = Y - self.shift[r, :, None]
             parts.append(self.s[r, :] @ (Y * Y))
         return e + xp.stack(parts)
-
-
-def _measured(C: Array, shape: Shape, alone: Array) -> Array:
-    """C A, or in tasks that do not share C."""
-    found = shape.times(C)
-    if alone.any():
-        found[:, alone] = C[:, alone]
-    return found
 
 
 def _products(Y: Array, Z: Array, diagonal: bool) -> Array:
