@@ -373,7 +373,7 @@ class TaskTerms:
         if self.axes is not None:
             e = self.axes.energy(X, sq, xp)
         if self.own is not None:
-            A = A - self.own.energies(X, sq, xp) / 2
+            A, e = A - self.own.energies(X, sq, xp) / 2, xp.zeros_like(sq)  # no energy is common to the clusters
         return Quadratic(e, A, self.h, self.B, xp, self.prior)
 
 

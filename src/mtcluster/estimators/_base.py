@@ -35,7 +35,8 @@ from ._validation import check_counting, check_start, open_rows
 SMALL_ARRAYS = (
     "tasks_", "within_weight_", "task_offsets_", "task_scales_", "fractions_", "task_centers_", "shared_centers_",
     "subspace_", "cluster_sizes_", "task_relatedness_", "cluster_support_", "cluster_presence_", "map_", "map_rows_",
-    "metric_directions_", "metric_covariance_", "log_proportions_",
+    "metric_directions_", "metric_covariance_", "log_proportions_", "means_", "proportions_", "shrinkage_",
+    "cluster_covariances_",
 )  # fmt: skip
 
 
@@ -101,12 +102,12 @@ class MultiTaskClusterer(
             reset=True,
             sample_weight=sample_weight,
             pooled=self._pools_tasks,
-            centered=coupling.free_origin and membership.labels_only,
+            centered=coupling.free_origin and membership.diagonal,
             n_jobs=self.n_jobs,
             threads=coupling.own_threads,
         )
         check_sizes(self, engine)
-        check_capabilities(self, engine, coupling, membership)
+        check_capabilities(self, engine, coupling, membership, **self._other_parts())
         with engine:
             check_counting(engine.labels, engine.sizes, engine.summary.counting)
             self._fit_engine(engine, arguments)
@@ -115,6 +116,10 @@ class MultiTaskClusterer(
     def _parts(self) -> tuple[Any, Any]:
         """The coupling and the form of memberships."""
         return COUPLINGS[self.coupling], MEMBERSHIPS["binary" if self.membership == "auto" else self.membership]
+
+    def _other_parts(self) -> dict[str, Any]:
+        """Exchangeable parts beside these, by the parameter that names them."""
+        return {}
 
     def _fit_engine(self, engine: Engine, arguments: dict[str, Any]) -> None:
         """Decide, start, solve and store, wherever the rows live."""

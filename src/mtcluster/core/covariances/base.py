@@ -21,7 +21,6 @@ class Covariance(ABC):
 
     name: ClassVar[str]
     supports: ClassVar[Capabilities] = Capabilities()
-    max_features: ClassVar[int | None] = None
 
     @staticmethod
     @abstractmethod

@@ -18,8 +18,7 @@ class Full(Covariance):
     """Any covariance: K (R, c, d, d)."""
 
     name = "full"
-    supports = Capabilities(sparse=False)
-    max_features = 500
+    supports = Capabilities(sparse=False, max_features=500)
 
     @staticmethod
     def common(shape: Shape, n_features: int) -> Array:

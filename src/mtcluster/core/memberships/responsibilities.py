@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import Array, host
+from ..arrays import Array, host, zero
 from ..capabilities import Capabilities
 from ..quadratic import Quadratic
 from .base import Membership
@@ -20,7 +20,7 @@ class Responsibilities(Membership):
     """
 
     name = "responsibilities"
-    supports = Capabilities(sparse=False)
+    supports = Capabilities()
     diagonal = True
     explanation = "Each row has a probability of each cluster."
 
@@ -50,8 +50,9 @@ class Responsibilities(Membership):
         return self.step(form.A, form, None)[0]
 
     def losses(self, P: Array, form: Quadratic) -> Array:
-        """Minus twice the log-density of each row; it does not depend on P."""
-        return self.step(P, form, None)[1]
+        """Minus twice the log-density of each row, up to a constant; it does not depend on P."""
+        L = self.step(P, form, None)[1]
+        return L if form.e is None else form.xp.maximum(L, zero(L.dtype, getattr(L, "device", None), form.xp))
 
     def columns(self, P: Array, like: Array, n_clusters: int, xp: Any = np) -> Array:
         """P itself."""
