@@ -48,13 +48,6 @@ class Metric:
         left = np.maximum(total - np.einsum("rii->r", G), 0) / others
         return Shape(self.V, K, (left + nu * self.rest) / (sizes + nu))
 
-    def dense(self) -> Metric:
-        """The same prior, with a full covariance in all directions."""
-        if self.V is None or self.prior is None:
-            return self
-        inside = self.V @ (self.prior - self.rest * np.eye(len(self.prior))) @ self.V.T
-        return replace(self, V=None, prior=inside + self.rest * np.eye(len(self.V)), rest=1.0)
-
     def penalty(self, shape: Shape, sizes: Array, n_features: int) -> Array:
         """(N + ν) log|S| + ν tr(S0 A) of each run."""
         nu, others = self.strength * sizes, n_features - shape.K.shape[1]
@@ -99,6 +92,13 @@ class Shape:
         """log|S| of each run."""
         others = n_features - self.K.shape[1]
         return np.linalg.slogdet(self.K)[1] + others * np.log(self.rest)
+
+    def dense(self) -> Array:
+        """(R, d, d) S itself."""
+        if self.V is None:
+            return self.K
+        inside = self.V @ (self.K - self.rest[:, None, None] * np.eye(self.K.shape[1])) @ self.V.T
+        return inside + self.rest[:, None, None] * np.eye(len(self.V))
 
     def trace(self, n_features: int) -> Array:
         """tr(S) of each run."""

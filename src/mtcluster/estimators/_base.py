@@ -161,10 +161,9 @@ class MultiTaskClusterer(
         """Settle what is left open, from the data: the model, what was decided, the starts and the kind of them."""
         coupling, membership = self._parts()
         auto, init, m, d = self._within_weight() == "auto", self.init, len(engine.labels), engine.n_features
-        how = init if isinstance(init, Consensus) else Consensus()
-        named = init if isinstance(init, str) else ""
-        voted = init is how or named == "consensus" or (auto and named == "auto")
-        n_components = min(self.n_clusters, d) if self.n_components is None else self.n_components
+        how, named = self._consensus(), init if isinstance(init, str) else ""
+        voted = isinstance(init, Consensus) or named == "consensus" or (auto and named == "auto")
+        n_components = getattr(self, "n_components", None) or min(self.n_clusters, d)
         share = how.within_weight if auto else self._within_weight()
         model = Model(self.n_clusters, share, n_components, coupling, membership)
         metric, metric_reason = metric_of(self, engine, coupling, membership, model, how.dimensions)
@@ -204,6 +203,10 @@ class MultiTaskClusterer(
             consensus=None if result is None else result.evidence,
         )
         return model, decisions, makers, lead
+
+    def _consensus(self) -> Consensus:
+        """How a consensus is formed."""
+        return self.init if isinstance(self.init, Consensus) else Consensus()
 
     def _decide_offset(
         self, engine: Engine, model: Model, how: Consensus, random_state: np.random.RandomState
@@ -282,7 +285,7 @@ class MultiTaskClusterer(
         if tuple(shape) != wanted:
             raise ValueError(f"init has shape {tuple(shape)}, but memberships of shape {wanted} are needed.")
         check = partial(check_start, dtype=engine.dtype, labels_only=model.membership.labels_only)
-        if not model.membership.labels_only and engine_of(self.init) is None and bool(np.any(host(self.init) == 0)):
+        if not model.membership.diagonal and engine_of(self.init) is None and bool(np.any(host(self.init) == 0)):
             warn_user("init holds zeros, which membership='nonnegative' never leaves: add a small number such as 0.2.")
         return engine.split(self.init, check)
 

@@ -12,7 +12,7 @@ from ._progress import warn_user
 
 def check_sizes(estimator: Any, engine: Engine) -> None:
     """Numbers of clusters and components against numbers of rows and features."""
-    c, d, l = estimator.n_clusters, engine.n_features, estimator.n_components
+    c, d, l = estimator.n_clusters, engine.n_features, getattr(estimator, "n_components", None)
     n = sum(engine.sizes)
     if n < c:
         raise ValueError(f"n_samples={n} should be >= n_clusters={c}: take fewer clusters.")
@@ -37,8 +37,6 @@ def check_capabilities(
         can, name = part.supports, f"{parameter}={part.name!r}"
         if offset not in ("auto", "none") and not can.offsets:
             raise ValueError(f"task_offset={offset!r} cannot go with {name}: take task_offset='none'.")
-        if "sparse" in engine.needs and not can.sparse:
-            raise ValueError(f"{name} needs dense rows: take {parameter}={_other(parameter)!r}, or X.toarray().")
         if not all(getattr(can, need) for need in engine.needs):
             raise ValueError(
                 f"{name} works on NumPy arrays in one process only: take {parameter}={_other(parameter)!r}, or "

@@ -202,6 +202,6 @@ class DensityMixin(FittedModelMixin):
     def to_kmeans(self, task: Any = None) -> Any:
         """Refused: clusters of a mixture have shapes, and those of `KMeans` have none."""
         raise TypeError(
-            f"{type(self).__name__} cannot become a KMeans, whose distances are Euclidean: use predict, or fit SPMTC with "
-            "metric='euclidean'."
+            f"{type(self).__name__} cannot become a KMeans, whose distances are Euclidean: use predict, or fit SPMTC "
+            "with metric='euclidean'."
         )

@@ -50,7 +50,7 @@ class MultiTaskGaussianMixture(DensityMixin, MultiTaskClusterer):
     covariance_type : {"tied", "full", "diag", "spherical"}, default="tied"
         Covariances, shared by the tasks: one for all clusters, or for each cluster any covariance, variances of the
         features, or one variance. "tied" and "full" do not depend on the units of the columns, nor does "diag".
-        "full" and "diag" need dense rows, and "full" at most 500 features.
+        "full" works on at most 500 features.
     covariance_prior : "auto" or float, default="auto"
         Weight of the prior of the covariances, in rows. The one of "tied" is drawn to the covariance within tasks;
         "auto": by a hundredth of the rows. Others are drawn to the covariance that clusters have in common where the
@@ -164,7 +164,6 @@ class MultiTaskGaussianMixture(DensityMixin, MultiTaskClusterer):
 
     coupling = "reconstruction"
     membership = "auto"
-    n_components = None
     n_init = "auto"
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -230,6 +229,9 @@ class MultiTaskGaussianMixture(DensityMixin, MultiTaskClusterer):
         form = COVARIANCES.get(self.covariance_type)
         return {} if form is None else {"covariance_type": form}
 
+    def _consensus(self) -> Consensus:
+        return replace(super()._consensus(), min_gain=-np.inf)  # a mixture of whatever there is
+
     def _within_weight(self) -> Any:
         return "auto"
 
@@ -264,7 +266,7 @@ class MultiTaskGaussianMixture(DensityMixin, MultiTaskClusterer):
         kappa = decisions.consensus.shrinkage if self.shrinkage == "auto" else float(self.shrinkage)
         alone = np.broadcast_to(model.shares[0] == 1, (len(engine.labels),)) & (self.shrinkage == "auto")
         form, auto, d = COVARIANCES.get(self.covariance_type), self.covariance_prior == "auto", engine.n_features
-        metric = model.metric.dense() if form is Full else model.metric
+        metric = model.metric
         if not auto and form is None:
             metric = replace(metric, strength=self.covariance_prior / float(engine.summary.sizes.sum()))
         rows = (d + 1.0 if form is Full else VARIANCES) if auto else float(self.covariance_prior)

@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import MOST_ROWS, Array, Matrix
-from ..capabilities import Capabilities
+from ..arrays import MOST_ROWS, Array, Matrix, is_sparse
 from ..metric import Shape
 from .base import Covariance
 
@@ -18,7 +17,6 @@ class Diagonal(Covariance):
     """A variance for each feature: K (R, c, d)."""
 
     name = "diag"
-    supports = Capabilities(sparse=False)
 
     @staticmethod
     def common(shape: Shape, n_features: int) -> Array:
@@ -32,6 +30,10 @@ class Diagonal(Covariance):
     def moments(self, X: Matrix, sq: Array, origin: Array, F: Array, xp: Any) -> Array:
         """Diagonals (d,), in sums over no more rows than single precision bears."""
         (runs, c, n), d = F.shape, X.shape[1]
+        if is_sparse(X):
+            G = xp.reshape(F, (runs * c, n)).T
+            cross = (X.multiply(X).tocsr().T @ G).T - 2 * origin * (X.T @ G).T
+            return xp.reshape(xp.astype(cross + origin**2 * xp.sum(G, axis=0)[:, None], xp.float64), (runs, c, d))
         total = xp.zeros((runs * c, d), dtype=xp.float64, device=sq.device)
         for first in range(0, n, MOST_ROWS):
             part = slice(first, min(first + MOST_ROWS, n))
@@ -63,8 +65,13 @@ class Diagonal(Covariance):
 
     def energies(self, X: Matrix, sq: Array, origin: Array, factors: Array, xp: Any) -> Array:
         """One product for all clusters."""
-        Y, (runs, c, d) = X - origin, factors.shape
-        return xp.reshape(xp.reshape(factors, (runs * c, d)) @ (Y * Y).T, (runs, c, X.shape[0]))
+        (runs, c, d), n = factors.shape, X.shape[0]
+        A = xp.reshape(factors, (runs * c, d))
+        if is_sparse(X):
+            E = X.multiply(X).tocsr() @ A.T - 2 * (X @ (A * origin).T) + xp.sum(A * origin**2, axis=1)
+            return xp.reshape(E.T, (runs, c, n))
+        Y = X - origin
+        return xp.reshape(A @ (Y * Y).T, (runs, c, n))
 
     def draw(self, noise: Array, K: Array) -> Array:
         """By the roots of the variances."""

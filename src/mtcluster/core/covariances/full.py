@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import MOST_ROWS, Array, Matrix
+from ..arrays import MOST_ROWS, Array, Matrix, is_sparse
 from ..capabilities import Capabilities
 from ..metric import Shape
 from .base import Covariance
@@ -18,12 +18,12 @@ class Full(Covariance):
     """Any covariance: K (R, c, d, d)."""
 
     name = "full"
-    supports = Capabilities(sparse=False, max_features=500)
+    supports = Capabilities(max_features=500)
 
     @staticmethod
     def common(shape: Shape, n_features: int) -> Array:
-        """The covariance itself; a fit with this form has it in all directions."""
-        return shape.K
+        """The covariance itself."""
+        return shape.dense()
 
     def outer(self, Y: Array, Z: Array) -> Array:
         """Matrices (d, d)."""
@@ -35,7 +35,7 @@ class Full(Covariance):
         total = xp.zeros((runs, c, d, d), dtype=xp.float64, device=sq.device)
         for first in range(0, n, MOST_ROWS):
             part = slice(first, min(first + MOST_ROWS, n))
-            Y = X[part, :] - origin
+            Y = _dense(X[part, :]) - origin
             for r in range(runs):
                 for j in range(c):
                     total[r, j, ...] += xp.astype((Y * F[r, j, part, None]).T @ Y, xp.float64)
@@ -67,7 +67,7 @@ class Full(Covariance):
 
     def energies(self, X: Matrix, sq: Array, origin: Array, factors: Array, xp: Any) -> Array:
         """One product for each cluster."""
-        Y, (runs, c) = X - origin, factors.shape[:2]
+        Y, (runs, c) = _dense(X) - origin, factors.shape[:2]
 
         def of(r: int, j: int) -> Array:
             turned = Y @ factors[r, j, ...]
@@ -83,3 +83,8 @@ class Full(Covariance):
     def n_parameters(n_clusters: int, n_features: int) -> int:
         """Symmetric matrices."""
         return n_clusters * n_features * (n_features + 1) // 2
+
+
+def _dense(X: Matrix) -> Array:
+    """A piece of rows, which has few numbers, as a dense array."""
+    return X.toarray() if is_sparse(X) else X

@@ -25,10 +25,11 @@ class Responsibilities(Membership):
     explanation = "Each row has a probability of each cluster."
 
     def start(self, P: Array, like: Array, n_clusters: int, xp: Any = np) -> Array:
-        """0/1 columns of labels, or memberships."""
+        """0/1 columns of labels, or memberships; those of a row sum to 1."""
         if P.ndim == 1:
             P = xp.astype(P[:, None] == xp.arange(n_clusters, device=getattr(P, "device", None)), like.dtype)
-        return xp.astype(P, like.dtype).T
+        P = xp.astype(P, like.dtype)
+        return (P / xp.sum(P, axis=1, keepdims=True)).T
 
     def random(self, n: int, n_clusters: int, rng: np.random.Generator, dtype: Any) -> Array:
         """Labels drawn at random."""
