@@ -252,8 +252,10 @@ def test_a_task_with_nothing_in_common_keeps_its_own_centres():
     strange = rng.normal(size=(100, 6)) + 8 * rng.normal(size=(3, 6))[rng.integers(3, size=100)]
     model = mixture(3).fit(np.concatenate([X, strange]), tasks=np.concatenate([tasks, np.full(100, 9)]))
     assert model.shrinkage_.shape == (4,)
-    alone = model.within_weight_ == 1
-    assert_array_equal(model.shrinkage_[alone] < 1, True)
+    assert_array_equal(model.within_weight_ == 1, [False, False, False, True])
+    assert_array_equal(model.shrinkage_ < 1, [False, False, False, True])
+    rows = strange[model.labels_[300:] == 0]
+    assert_allclose(model.task_centers_[3, 0], rows.mean(axis=0), atol=0.1)
 
 
 @pytest.mark.parametrize("covariance_type", TYPES)

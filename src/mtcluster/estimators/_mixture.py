@@ -26,6 +26,7 @@ from ._density import DensityMixin
 from ._multistart import Maker, Run
 
 UNRELATED = 1e-3  # κ of a task that is left alone: its centres are its own
+MOST_OWN = 0.99  # share of own centres that counts as sharing
 VARIANCES = 2.0  # ν where a cluster has variances alone
 
 
@@ -274,20 +275,24 @@ class MultiTaskGaussianMixture(DensityMixin, MultiTaskClusterer):
             model, metric=metric, shrinkage=np.where(alone, UNRELATED, kappa)[None], proportions=True, log_shares=None,
             covariance=None if form is None else form(rows),
         )  # fmt: skip
-        return model, decisions, makers, lead
+        reason = "one task" if len(engine.labels) == 1 else "consensus" if self.shrinkage == "auto" else "set"
+        return model, replace(decisions, within_weight_reason=reason), makers, lead
 
     def _store(self, engine: Engine, model: Model, run: Run, decisions: Decisions) -> None:
         super()._store(engine, model, run, decisions)
         self.__dict__.pop("cluster_covariances_", None)
         assert model.shrinkage is not None
         self.shrinkage_ = model.shrinkage[0]
+        sizes = self.cluster_sizes_
+        share = np.sum(sizes**2 / (sizes + self.shrinkage_[:, None]), axis=1) / sizes.sum(axis=1)
+        self.within_weight_ = np.where(self.shrinkage_ == UNRELATED, 1.0, np.minimum(share, MOST_OWN))
         self.means_ = run.centers.Z
         self.proportions_ = np.exp(self.log_proportions_)
         if run.centers.Ks is not None:
             self.cluster_covariances_ = run.centers.Ks
-        sizes = [float(engine.apply(weighted_sums, vs)[-1].sum()) for vs in run.fit.weight_trace]
+        totals = [float(engine.apply(weighted_sums, vs)[-1].sum()) for vs in run.fit.weight_trace]
         full = self.n_features_in_ * np.log(2 * np.pi)
         self.lower_bounds_: list[Array] = [
-            -(trace / size + full) / 2 for trace, size in zip(run.fit.traces, sizes, strict=True)
+            -(trace / total + full) / 2 for trace, total in zip(run.fit.traces, totals, strict=True)
         ]
         self.lower_bound_ = float(self.lower_bounds_[-1][-1])

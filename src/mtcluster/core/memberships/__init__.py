@@ -8,6 +8,6 @@ from .nonnegative import NonNegative
 from .responsibilities import Responsibilities
 
 MEMBERSHIPS: dict[str, Membership] = {form.name: form for form in (Binary(), NonNegative())}
-FORMS = ChainMap(MEMBERSHIPS, {Responsibilities.name: Responsibilities()})  # those of mixtures too
+FORMS: ChainMap[str, Membership] = ChainMap(MEMBERSHIPS, {Responsibilities.name: Responsibilities()})  # of mixtures too
 
 __all__ = ["FORMS", "MEMBERSHIPS", "Binary", "Membership", "NonNegative", "Responsibilities", "one_hot"]
