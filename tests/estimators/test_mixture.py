@@ -56,7 +56,7 @@ def test_the_lower_bound_never_falls_within_a_stage(close, covariance_type, weig
         covariance_type=covariance_type, weighting=weighting, task_offset=offset, shrinkage=shrinkage, tol=1e-9,
         max_iter=60,
     ).fit(X, tasks=tasks, sample_weight=u)  # fmt: skip
-    assert len(model.lower_bounds_) == (1 if weighting is None else 6)
+    assert len(model.lower_bounds_) == (1 if weighting is None else 5)
     for bounds in model.lower_bounds_:
         assert (np.diff(bounds) >= -1e-9 * np.abs(bounds[1:])).all()
     assert model.lower_bound_ == model.lower_bounds_[-1][-1]
@@ -244,6 +244,15 @@ def test_trimmed_rows_never_count(close):
     assert_array_equal(model.weights_[::20], 0)
     assert model.fractions_[-1] == 0.85
     assert np.abs(model.covariances_).max() < 100 < np.abs(np.cov(X.T)).max()
+
+
+def test_a_trimmed_mixture_finds_clusters_among_many_outliers():
+    X, y, tasks = make_multitask_blobs(150, 10, n_tasks=4, n_clusters=6, separation=6, outliers=0.2, random_state=0)
+    model = mixture(6, weighting="hard", final_fraction=0.8).fit(X, tasks=tasks)
+    known = y >= 0
+    assert joint_accuracy(y[known], model.labels_[known], tasks[known]) > 0.9
+    scores = model.score_samples(X, tasks=tasks)
+    assert np.median(scores[~known]) < np.quantile(scores[known], 0.01)
 
 
 def test_a_task_with_nothing_in_common_keeps_its_own_centres():

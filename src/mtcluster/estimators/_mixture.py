@@ -66,13 +66,16 @@ class MultiTaskGaussianMixture(DensityMixin, MultiTaskClusterer):
         Number of clusters that each task holds, by its label or in the order of `tasks_`. None: decided from the data.
         Needs the consensus as start.
     weighting : {None, "hard", "soft"}, default=None
-        Weights v of the rows. None: 1. "hard" and "soft": from easy rows to hard ones, as in `SPMTC`.
+        Weights v of the rows. None: 1. "hard" and "soft": from easy rows to hard ones, as in `SPMTC`. Where rows
+        belong to no cluster, they keep these from drawing centres and covariances away.
     initial_fraction : float in (0, 1], default=0.5
         With weights, the fraction of each task's rows that is selected in the first stage.
     fraction_step : float in (0, 1], default=0.1
         What each further stage adds to the fraction.
-    final_fraction : float in (0, 1], default=1.0
-        Fraction of the last stage. Below 1 the rows of lowest density of each task never count: a trimmed mixture.
+    final_fraction : float in (0, 1], default=0.9
+        Fraction of the last stage. The other rows, those of lowest density in each task, never count: a trimmed
+        mixture. It should be at most the share of rows that belong to clusters; covariances are those of the rows
+        that count.
     max_iter : int, default=100
         Largest number of iterations per stage.
     tol : float, default=1e-4
@@ -194,7 +197,7 @@ class MultiTaskGaussianMixture(DensityMixin, MultiTaskClusterer):
         weighting: str | None = None,
         initial_fraction: float = 0.5,
         fraction_step: float = 0.1,
-        final_fraction: float = 1.0,
+        final_fraction: float = 0.9,
         max_iter: int = 100,
         tol: float = 1e-4,
         init: Any = "auto",
