@@ -216,6 +216,7 @@ def test_a_sample_has_the_moments_of_its_task(close, covariance_type):
         model.sample(0)
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("covariance_type", TYPES)
 def test_bic_prefers_the_right_number_of_clusters(covariance_type):
     X, _, tasks = make_multitask_blobs(120, 3, n_tasks=3, n_clusters=4, separation=8, task_shift=0, random_state=0)

@@ -21,7 +21,7 @@ from .weightings.quantiles import Gathered, masses
 
 if TYPE_CHECKING:
     from .covariances import Covariance
-    from .model import Terms
+    from .terms import Terms
 
 
 def begin(place: Place, *starts: list[Array], membership: Membership, n_clusters: int) -> tuple[Any, ...]:

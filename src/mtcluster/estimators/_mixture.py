@@ -40,7 +40,7 @@ class MultiTaskGaussianMixture(DensityMixin, MultiTaskClusterer):
 
     so that the centre of a cluster with n rows in a task lies n / (n + κ) of the way from the shared centre to the
     mean of these rows. Cluster j is the same cluster in every task that holds it; others have the proportion 0. The
-    priors p(S) and p(π) are worth a few rows, so that no covariance is singular.
+    priors p(S) and p(π) are worth a few rows; no covariance is singular.
 
     Read more in the :doc:`user guide </guide/index>`.
 
@@ -112,7 +112,7 @@ class MultiTaskGaussianMixture(DensityMixin, MultiTaskClusterer):
     lower_bound_ : float
         Penalised log-likelihood in the end, per row.
     lower_bounds_ : list of arrays
-        The same after each iteration of each stage. It never falls within a stage.
+        The same after each iteration of each stage, within which it never falls.
     converged_ : bool
         Whether the last stage ended by `tol`.
     n_iter_ : int
@@ -125,10 +125,8 @@ class MultiTaskGaussianMixture(DensityMixin, MultiTaskClusterer):
         Labels of the tasks.
     task_indices_ : array of shape (n,)
         Task of each row, as its index in `tasks_`.
-    task_offset_ : str
-        Treatment of the location of tasks that was used.
-    task_offsets_ : array of shape (m, d)
-        Offset b_k of each task.
+    task_offset_, task_offsets_ : str, array of shape (m, d)
+        Treatment of the location of tasks that was used, and the offset b_k of each task.
     within_weight_ : array of shape (m,)
         Usual share of a task's own centres, n / (n + κ); 1 for a task that was left alone.
     task_relatedness_ : array of shape (m, m)
@@ -142,7 +140,7 @@ class MultiTaskGaussianMixture(DensityMixin, MultiTaskClusterer):
     decisions_ : Decisions
         What the fit decided from the data, and on what evidence.
     map_, map_rows_ : array
-        Coordinates of some rows, and which rows: what `mtcluster.plotting.plot_tasks` draws.
+        What `mtcluster.plotting.plot_tasks` draws: coordinates of some rows, and which rows.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : array of shape (d,)
