@@ -157,8 +157,8 @@ class DensityMixin(FittedModelMixin):
         n_samples : int, default=1
             Number of rows.
         task : label of a task, optional
-            The task whose rows are drawn. None: rows of a task that lies as those of the fit do on average, around
-            the shared centres; after a fit of one task, rows of that task.
+            The task whose rows are drawn. None: rows of a task that was not in `fit`, around the shared centres and in
+            equal proportions, as `predict` takes it; after a fit of one task, rows of that task.
 
         Returns
         -------
@@ -170,9 +170,8 @@ class DensityMixin(FittedModelMixin):
         check_is_fitted(self)
         if n_samples < 1:
             raise ValueError(f"n_samples={n_samples!r} should be at least 1.")
-        rng, sizes = check_random_state(self.random_state), host(self.cluster_sizes_)
-        known = host(self.tasks_).tolist()
-        centers, shares = host(self.means_), sizes.sum(axis=0) / sizes.sum()
+        rng, known = check_random_state(self.random_state), host(self.tasks_).tolist()
+        centers, shares = host(self.means_), np.ones(self.n_clusters)
         if task is not None or len(known) == 1:
             [k] = [0] if task is None else positions([task], known)
             if k is None:
