@@ -7,15 +7,25 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .consensus import Consensus, ConsensusEvidence, Decisions
-    from .estimators import ASI, LSSMTC, SPMTC, PerTask, Pooled
+    from .estimators import ASI, LSSMTC, SPMTC, MultiTaskGaussianMixture, PerTask, Pooled
 
     __version__: str
 
-__all__ = ["ASI", "LSSMTC", "SPMTC", "Consensus", "ConsensusEvidence", "Decisions", "PerTask", "Pooled"]
+__all__ = [
+    "ASI",
+    "LSSMTC",
+    "SPMTC",
+    "Consensus",
+    "ConsensusEvidence",
+    "Decisions",
+    "MultiTaskGaussianMixture",
+    "PerTask",
+    "Pooled",
+]
 
 _HOMES = {
     **dict.fromkeys(("Consensus", "ConsensusEvidence", "Decisions"), "consensus"),
-    **dict.fromkeys(("ASI", "LSSMTC", "SPMTC", "PerTask", "Pooled"), "estimators"),
+    **dict.fromkeys(("ASI", "LSSMTC", "SPMTC", "MultiTaskGaussianMixture", "PerTask", "Pooled"), "estimators"),
 }
 _MODULES = ("datasets", "inspection", "interop", "metrics", "model_selection", "plotting", "preprocessing")
 

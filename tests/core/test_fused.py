@@ -15,7 +15,7 @@ from mtcluster.core import fused, jobs
 from mtcluster.core.arrays import Picked
 from mtcluster.core.blocks import Block, Weight, make_block
 from mtcluster.core.memberships import Binary
-from mtcluster.core.model import TaskTerms
+from mtcluster.core.terms import TaskTerms
 
 ROOT = Path(__file__).parents[2]
 

@@ -18,7 +18,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from mtcluster import ASI, LSSMTC, SPMTC, PerTask, Pooled
+from mtcluster import ASI, LSSMTC, SPMTC, MultiTaskGaussianMixture, PerTask, Pooled
 from mtcluster.metrics import clustering_accuracy, joint_accuracy
 
 RANDOM_ROWS = "copies of a row, unlike its weight, change which rows are drawn as seeds of the start"
@@ -36,6 +36,8 @@ EXPECTED_FAILURES = {
         SPMTC(2, soft_rule="paper", coupling="projection"),
         LSSMTC(2),
         ASI(2),
+        MultiTaskGaussianMixture(2),
+        MultiTaskGaussianMixture(2, covariance_type="full", weighting="soft"),
         PerTask(KMeans(2, random_state=0)),
         Pooled(KMeans(2, random_state=0)),
         Pooled(KMeans(2, random_state=0), center=True),

@@ -53,5 +53,7 @@ METHODS = {
     "harmony": Method("Harmony and k-means", _harmony),
 }
 if "MultiTaskGaussianMixture" in mt.__all__:
-    METHODS["mixture"] = Method("mixture", lambda c, seed: mt.MultiTaskGaussianMixture(c, random_state=seed))
+    METHODS["mixture"] = Method(
+        "mixture", lambda c, seed: mt.MultiTaskGaussianMixture(c, random_state=seed), on_dask=True
+    )
 COMPARED = ("spmtc", "lssmtc", "kmeans", "kmeans-per-task")  # by `mtcluster compare`, unless others are named

@@ -15,9 +15,10 @@ from ..core import jobs
 from ..core.arrays import Array
 from ..core.blocks import Blocks, Place, Totals
 from ..core.metric import STRENGTH, Metric
-from ..core.model import Model, Terms
+from ..core.model import Model
 from ..core.relations import align, relatedness
 from ..core.solver import totals_of
+from ..core.terms import Terms
 from .candidates import SMOOTHING, Candidates, Chosen
 from .embedding import Embedder, Embedding
 from .members import blocks_of

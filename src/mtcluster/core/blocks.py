@@ -58,9 +58,15 @@ class Totals:
     S: Array  # (R, m, c, c) PᵀVP, or (R, m, c) its diagonal for labels
     T: Array  # (R, m, c, d) PᵀVX
     value: Array  # (R,) Σ v L
+    XX: Array | None = None  # (R, c, …) second moments of the clusters around the origins, where these have covariances
 
     def __add__(self, other: Totals) -> Totals:
-        return Totals(self.S + other.S, self.T + other.T, self.value + other.value)
+        XX = None if self.XX is None or other.XX is None else self.XX + other.XX
+        return Totals(self.S + other.S, self.T + other.T, self.value + other.value, XX)
+
+    def runs(self, at: list[int]) -> Totals:
+        """Those of some runs."""
+        return Totals(self.S[at], self.T[at], self.value[at], None if self.XX is None else self.XX[at])
 
 
 @dataclass(frozen=True)

@@ -14,4 +14,5 @@ class Capabilities:
     gpu: bool = True  # rows of other array libraries than NumPy
     offsets: bool = True  # tasks that lie apart
     task_shares: bool = True  # a λ1 of its own for each task
+    max_features: int | None = None  # largest number of features; None: no limit
     max_order: int | None = None  # largest min(rows, features); None: no limit

@@ -29,6 +29,8 @@ class Centers:
     K: Array | None = None  # (R, l, l) covariance within clusters, where it is estimated, in the directions V
     rest: Array | None = None  # (R,) its variance in every other direction
     log_shares: Array | None = None  # (R, m, c) log of the proportions of the clusters in each task
+    Ks: Array | None = None  # (R, c, …) covariance of each cluster, where they differ
+    common: Array | None = None  # (R, …) what these are drawn to
 
     @property
     def shared(self) -> Array:
@@ -52,7 +54,7 @@ class Centers:
 
     def astype(self, dtype: Any) -> Centers:
         """The same centres in another floating type; what is estimated with them keeps its digits."""
-        kept = {name: getattr(self, name) for name in ("b", "K", "rest", "log_shares")}
+        kept = {name: getattr(self, name) for name in ("b", "K", "rest", "log_shares", "Ks", "common")}
         return replace(self.each(lambda a: a if a.dtype == bool else a.astype(dtype, copy=False)), **kept)
 
 

@@ -11,6 +11,7 @@ which leaves the centre of a cluster with few rows near the shared one; κ = ∞
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,22 +24,34 @@ if TYPE_CHECKING:
     from .model import Model
 
 PRICE = 1e-6  # ρ: where location and composition cannot be told apart, the smaller offset is taken
+SWEEPS = 5  # of offsets and shared centres in turn, where covariances of clusters differ
 PSEUDO_ROWS = 1.0  # α: rows that are spread over all clusters when proportions are estimated
 
 
-def estimate(model: Model, S: Array, T: Array, last: Centers | None, origins: Array, spread: Spread | None) -> Centers:
-    """z_j, b_k, M_kj, the covariance and the proportions from the sums S (R, m, c) and T (R, m, c, d)."""
-    runs, m, c, d = T.shape
+def estimate(
+    model: Model,
+    S: Array,
+    T: Array,
+    last: Centers | None,
+    origins: Array,
+    spread: Spread | None,
+    XX: Array | None = None,
+) -> Centers:
+    """z_j, b_k, M_kj, covariances and proportions from the sums S (R, m, c), T (R, m, c, d) and XX (R, c, …)."""
+    runs, m, _, d = T.shape
     if model.shrinkage is None:
         pull = np.broadcast_to((1 - model.shares)[:, :, None], S.shape) * S
     else:
-        apart = S / model.shrinkage[:, None, None]
+        apart = S / _kappa(model)
         pull = S / (1 + apart)
     if not pull.any():
         pull = S
     means = T / np.where(S > 0, S, 1)[..., None]
     fixed = None if model.offsets is None else np.broadcast_to(model.offsets.b, (runs, m, d))
-    Z, b = shared_centers(means, pull, S.sum(axis=2), model.matched, fixed, None if last is None else last.Z)
+    if last is not None and last.Ks is not None and np.any(model.matched):
+        Z, b = _moved(model, means, pull, S.sum(axis=2), last)
+    else:
+        Z, b = shared_centers(means, pull, S.sum(axis=2), model.matched, fixed, None if last is None else last.Z)
     common = b[:, :, None] + Z[:, None]
     if model.shrinkage is None:
         Ms = np.where((S > 0)[..., None], means, common)
@@ -48,7 +61,54 @@ def estimate(model: Model, S: Array, T: Array, last: Centers | None, origins: Ar
     if model.metric is not None and spread is not None:
         shape = _shape(model, found, S, T, origins, spread)
         found = replace(found, K=shape.K, rest=shape.rest)
-    return replace(found, log_shares=_log_shares(model, S, last) if model.metric is not None else None)
+        if model.covariance is not None and XX is not None:
+            common = model.covariance.common(shape, d) if last is None or last.common is None else last.common
+            G = cluster_scatter(model, found, S, T, origins, XX)
+            found = replace(found, Ks=model.covariance.estimate(G, S.sum(axis=1), common), common=common)
+    return replace(found, log_shares=_log_shares(model, S) if model.metric is not None else None)
+
+
+def cluster_scatter(model: Model, centers: Centers, S: Array, T: Array, origins: Array, XX: Array) -> Array:
+    """(R, c, …) the scatter of each cluster around its centres, and of these around the shared one."""
+    form = model.covariance
+    assert form is not None
+    own, sums = centers.Ms - origins[:, None], T - S[..., None] * origins[:, None]
+    kappa, apart = _finite(_kappa(model))[..., None], centers.Ms - model.placed(centers, len(origins))
+    return (
+        XX
+        + form.outer(S[..., None] * own, own)
+        - form.outer(own, sums)
+        - form.outer(sums, own)
+        + form.outer(kappa * apart, apart)
+    )
+
+
+def _moved(model: Model, means: Array, pull: Array, sizes: Array, last: Centers) -> tuple[Array, Array]:
+    """z_j and b_k in turn, from the last ones: where covariances differ, they weigh the clusters of an offset."""
+    form, Z, b = model.covariance, last.Z, last.b
+    assert form is not None
+    assert last.Ks is not None
+    assert b is not None
+    of_cluster, of_task = pull.sum(axis=1), pull.sum(axis=2)
+    free = np.broadcast_to(model.matched, (len(Z),))[:, None, None] & (of_task > 0)[..., None]
+    for _ in range(SWEEPS):
+        b = np.where(free, form.mean(means - Z[:, None], pull, last.Ks), b)
+        middle = np.einsum("rk,rkd->rd", sizes, b) / np.maximum(sizes.sum(axis=1), np.finfo(np.float64).tiny)[:, None]
+        b = np.where(np.broadcast_to(model.matched, (len(Z),))[:, None, None], b - middle[:, None], b)
+        pulled = np.einsum("rkc,rkcd->rcd", pull, means - b[:, :, None])
+        Z = np.where((of_cluster > 0)[..., None], pulled / np.where(of_cluster > 0, of_cluster, 1)[..., None], Z)
+    return Z, b
+
+
+def _kappa(model: Model) -> Array:
+    """κ of each run and task, (R or 1, m or 1, 1)."""
+    assert model.shrinkage is not None
+    return model.shrinkage.reshape(len(model.shrinkage), -1, 1)
+
+
+def _finite(kappa: Array) -> Array:
+    """κ, or 0 where no centres are apart."""
+    return np.where(np.isinf(kappa), 0, kappa)
 
 
 def shared_centers(
@@ -121,10 +181,10 @@ def residual_scatter(
         cross = _products(c, t)
         G += _products(weight * c, c) - cross - np.swapaxes(cross, 1, 2)
     if model.shrinkage is not None:
-        kappa = np.where(np.isinf(model.shrinkage), 0, model.shrinkage)
+        kappa = np.broadcast_to(_finite(_kappa(model)), (*S.shape[:2], 1))[:, at, :, None]
         apart = own - common
-        trace += kappa * np.einsum("rkcd,rkcd->r", apart, apart)
-        G += kappa[:, None, None] * _products(turned(apart), turned(apart))
+        trace += np.einsum("rkcd,rkcd->r", kappa * apart, apart)
+        G += _products(turned(kappa * apart), turned(apart))
     return G, trace
 
 
@@ -134,13 +194,19 @@ def constant(model: Model, centers: Centers, origins: Array, spread: Spread) -> 
     d = centers.Z.shape[2]
     shape = Shape(model.metric.V, centers.K, centers.rest)
     sizes = np.broadcast_to(spread.total, (len(centers.Z),))
-    found = shape.energy_of(spread) + model.metric.penalty(shape, sizes, d)
+    form = model.covariance
+    if form is None or centers.Ks is None or centers.common is None:
+        found, measure = shape.energy_of(spread) + model.metric.penalty(shape, sizes, d), shape.times
+    else:
+        found = sizes * model.log_volume(centers) + form.penalty(centers.Ks, centers.common, d)
+        measure = partial(form.times, K=centers.Ks)
     if model.shrinkage is not None:
         apart = centers.Ms - model.placed(centers, len(origins))
-        kappa = np.where(np.isinf(model.shrinkage), 0, model.shrinkage)
-        found = found + kappa * np.einsum("rkcd,rkcd->r", shape.times(apart), apart)
+        found = found + np.einsum("rkcd,rkcd->r", _finite(_kappa(model))[..., None] * measure(apart), apart)
     if model.proportions and centers.log_shares is not None:
-        found = found - 2 * PSEUDO_ROWS / centers.Z.shape[1] * centers.log_shares.sum(axis=(1, 2))
+        held = model.held(centers.log_shares.shape)
+        drawn = np.where(held, centers.log_shares, 0) / held.sum(axis=2, keepdims=True)
+        found = found - 2 * PSEUDO_ROWS * drawn.sum(axis=(1, 2))
     return found
 
 
@@ -150,12 +216,13 @@ def _products(Y: Array, Z: Array) -> Array:
     return np.swapaxes(Y.reshape(runs, -1, l), 1, 2) @ Z.reshape(runs, -1, l)
 
 
-def _log_shares(model: Model, S: Array, last: Centers | None) -> Array | None:
-    """Proportions of the clusters in each task: as given, or those of the rows."""
+def _log_shares(model: Model, S: Array) -> Array | None:
+    """Proportions of the clusters in each task: as given, or those of the rows, of the clusters that it holds."""
     if model.log_shares is not None:
         return np.broadcast_to(model.log_shares, S.shape)
     if not model.proportions:
         return None
-    c = S.shape[2]
-    found = (S + PSEUDO_ROWS / c) / (S.sum(axis=2, keepdims=True) + PSEUDO_ROWS)
-    return np.where(model.alone(S.shape[1])[:, None], 0.0, np.log(found))
+    held = model.held(S.shape)
+    found = np.where(held, S + PSEUDO_ROWS / held.sum(axis=2, keepdims=True), 0)
+    with np.errstate(divide="ignore"):
+        return np.where(model.alone(S.shape[1])[:, None], 0.0, np.log(found / found.sum(axis=2, keepdims=True)))

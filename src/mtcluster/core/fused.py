@@ -17,7 +17,7 @@ from .blocks import Block, Weight
 from .memberships import Membership
 
 if TYPE_CHECKING:
-    from .model import TaskTerms
+    from .terms import TaskTerms
 
 LEAST = 16  # of each side of a product of Triton's
 MOST_CLUSTERS = 128  # their distances to a tile of rows are kept in registers

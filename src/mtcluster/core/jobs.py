@@ -20,7 +20,8 @@ from .weightings import Weighting
 from .weightings.quantiles import Gathered, masses
 
 if TYPE_CHECKING:
-    from .model import Terms
+    from .covariances import Covariance
+    from .terms import Terms
 
 
 def begin(place: Place, *starts: list[Array], membership: Membership, n_clusters: int) -> tuple[Any, ...]:
@@ -89,15 +90,26 @@ def _picked(value: Any, at: list[int] | int, xp: Any) -> Any:
 
 
 def totals(
-    place: Place, Ps: list[Array], weights: list[Weight], *, membership: Membership, n_clusters: int
+    place: Place,
+    Ps: list[Array],
+    weights: list[Weight],
+    *,
+    membership: Membership,
+    n_clusters: int,
+    covariance: Covariance | None = None,
 ) -> tuple[Totals]:
-    """The sums at given memberships and weights."""
+    """The sums at given memberships and weights; with covariances of the clusters their second moments too."""
     blocks, runs = place.blocks, Ps[0].shape[0]
 
     def job(k: int, part: slice, X: Matrix) -> tuple[Array, ...]:
-        return row_sums(X, Ps[k][..., part], weights[k].w[:, part], membership, n_clusters, blocks[k].xp)
+        b, P, w = blocks[k], Ps[k][..., part], weights[k].w[:, part]
+        sums = row_sums(X, P, w, membership, n_clusters, b.xp)
+        if covariance is None:
+            return sums
+        F = membership.columns(P, w, n_clusters, b.xp) * w[:, None, :]
+        return *sums, covariance.moments(X, b.sq[part], like(b.origin, b.sq, b.xp), F, b.xp)
 
-    sums = _Sums(place, runs, n_clusters, membership)
+    sums = _Sums(place, runs, n_clusters, membership, covariance is not None)
     for k, found in place.over_pieces(runs * n_clusters, job):
         sums.add(k, *found)
     return (sums.totals(),)
@@ -133,12 +145,15 @@ def advance(
         w = weight.w[:, part]
         selected = None if weight.selected is None else weight.selected[:, part]
         P, L = membership.step(Ps[k][..., part], local[k].quadratic(X, b.sq[part]), selected)
-        sums = () if last else row_sums(X, P, w, membership, c, xp)
+        sums: tuple[Array, ...] = () if last else row_sums(X, P, w, membership, c, xp)
+        own = local[k].own
+        if own is not None and not last:
+            sums = *sums, own.moments(X, b.sq[part], membership.columns(P, w, c, xp) * w[:, None, :], xp)
         return P, L, xp.sum(w * L, axis=1, dtype=xp.float64), *sums
 
     new: list[list[Array]] = [[] for _ in blocks]
     Ls: list[list[Array]] = [[] for _ in blocks]
-    sums = _Sums(place, runs, c, membership)
+    sums = _Sums(place, runs, c, membership, terms.own is not None and not last)
     answers = place.over_pieces(terms.n_columns, job)
     if all(fused.available(b, membership, own) for b, own in zip(blocks, local, strict=True)):
         answers = ((k, fused.step(b, local[k], Ps[k], weights[k])) for k, b in enumerate(blocks))
@@ -265,14 +280,15 @@ def _times(F: Array, X: Matrix, xp: Any) -> Array:
 class _Sums:
     """Adds up in the order of the pieces, whichever thread was first."""
 
-    def __init__(self, place: Place, runs: int, n_clusters: int, membership: Membership) -> None:
+    def __init__(self, place: Place, runs: int, n_clusters: int, membership: Membership, second: bool = False) -> None:
         m, c, d = len(place.Xs), n_clusters, place.Xs[0].shape[1]
         self.place, self.shape = place, (runs, m, c, d)
         self.shape_of_S = (runs, m, c) if membership.diagonal else (runs, m, c, c)
+        self.second = second  # do second moments follow?
         self.parts: list[list[Array] | None] = [None] * m
 
     def add(self, k: int, *found: Array) -> None:
-        """Sums of a piece of task k: its value, where there is one, S and T."""
+        """Sums of a piece of task k: its value, where there is one, S and T, and second moments of the clusters."""
         xp, sums = self.place.xp, self.parts[k]
         if sums is None:
             self.parts[k] = [x if x.dtype == xp.float64 else xp.astype(x, xp.float64) for x in found]
@@ -282,18 +298,21 @@ class _Sums:
 
     def totals(self) -> Totals:
         runs, _, c, d = self.shape
-        S, T, value = np.zeros(self.shape_of_S), np.zeros(self.shape), np.zeros(runs)
+        S, T, value, XX = np.zeros(self.shape_of_S), np.zeros(self.shape), np.zeros(runs), None
         found = _fetched(self.parts, self.place.xp)
         for k, parts in enumerate(found):
             found[k] = None  # as large as the centres of a task
             if parts is None:
                 continue
+            if self.second:
+                *parts, moments = parts
+                XX = moments if XX is None else XX + moments
             if len(parts) != 2:
                 value += parts[0]
             if len(parts) > 1:
                 S[:, k] = parts[-2]
                 T[:, k] = parts[-1].reshape(runs, c, d)
-        return Totals(S, T, value)
+        return Totals(S, T, value, XX)
 
 
 def _fetched(sums: list[list[Array] | None], xp: Any) -> list[list[Array] | None]:

@@ -93,6 +93,24 @@ class Shape:
         others = n_features - self.K.shape[1]
         return np.linalg.slogdet(self.K)[1] + others * np.log(self.rest)
 
+    def dense(self) -> Array:
+        """(R, d, d) S itself."""
+        if self.V is None:
+            return self.K
+        inside = self.V @ (self.K - self.rest[:, None, None] * np.eye(self.K.shape[1])) @ self.V.T
+        return inside + self.rest[:, None, None] * np.eye(len(self.V))
+
+    def trace(self, n_features: int) -> Array:
+        """tr(S) of each run."""
+        return np.einsum("rii->r", self.K) + (n_features - self.K.shape[1]) * self.rest
+
+    def variances(self) -> Array:
+        """(R, d) the diagonal of S."""
+        if self.V is None:
+            return np.einsum("rii->ri", self.K)
+        outside = self.rest[:, None] * (1 - np.einsum("dl,dl->d", self.V, self.V))
+        return np.einsum("dl,rlk,dk->rd", self.V, self.K, self.V, optimize=True) + outside
+
     def times(self, C: Array) -> Array:
         """C A, of points (R, m, c, d)."""
         if self.V is None:

@@ -20,20 +20,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from . import frames
-from .arrays import Array, Matrix, is_sparse, like
-from .blocks import Block, PerRow, RowSource
+from .arrays import Array
+from .blocks import PerRow, RowSource
 from .centers import Centers, between, centers_of
 from .couplings import Coupling, Reconstruction
+from .covariances import Covariance, Own
 from .jobs import cluster_sizes, pick_runs, weighted_sums
 from .memberships import Binary, Membership
 from .metric import Metric, Shape, Spread
 from .offsets import Offsets
-from .quadratic import Quadratic
+from .terms import Axes, Terms
 
 if TYPE_CHECKING:
     from .couplings.base import Subspace
@@ -52,9 +53,10 @@ class Model:
     present: Array | None = None  # (R, c) or (R, m, c) which of the clusters a run, or its tasks, have; None: all
     metric: Metric | None = None  # the metric that all tasks share, estimated with the clusters; None: Euclidean
     matched: Array | bool = False  # are offsets estimated with the clusters? (R,) for each run
-    shrinkage: Array | None = None  # (R,) κ: rows that draw a task's centre to the shared one; None: λ1 does
+    shrinkage: Array | None = None  # (R,) or (R, m) κ: rows that draw centres to the shared ones; None: λ1 does
     proportions: bool = False  # are those of the clusters in each task estimated?
     log_shares: Array | None = None  # (m, c) or (R, m, c) log of the proportions, where they are given
+    covariance: Covariance | None = None  # the form of those of each cluster, beside the metric; None: they have that
 
     @cached_property
     def shares(self) -> Array:
@@ -66,7 +68,8 @@ class Model:
         shares = self.shares[:, ks] if self.shares.shape[1] > 1 else self.within_weight
         offsets = None if self.offsets is None else Offsets(self.offsets.b[ks], self.offsets.s[ks])
         present = self.present if self.present is None or self.present.ndim < 3 else self.present[:, ks]
-        return replace(self, within_weight=shares, offsets=offsets, present=present)
+        kappa = self.shrinkage if self.shrinkage is None or self.shrinkage.ndim < 2 else self.shrinkage[:, ks]
+        return replace(self, within_weight=shares, offsets=offsets, present=present, shrinkage=kappa)
 
     def runs(self, at: Array | list[int]) -> Model:
         """The model of some runs."""
@@ -136,15 +139,16 @@ class Model:
         subspaces: list[Subspace] | None = None,
         origins: Array | None = None,
         spread: Spread | None = None,
+        XX: Array | None = None,
     ) -> Centers:
         """W, M and M_k from the sums of the tasks; (W, M) is one block, M directly after W.
 
         `subspaces` make W of each run. None: it has room for all shared centres, and can wait. `spread` is what the
-        metric is made from.
+        metric is made from, and `XX` the second moments of the clusters that have covariances of their own.
         """
         if self.estimates_frame:
             assert origins is not None
-            return frames.estimate(self, S, T, last, origins, spread)
+            return frames.estimate(self, S, T, last, origins, spread, XX)
         S_all, T_all = self.pooled(S, T)
         if last is None:
             size = S_all.sum(axis=tuple(range(1, S_all.ndim)))
@@ -181,14 +185,14 @@ class Model:
         diagonal = self.membership.diagonal
         C = (1 - lam) * common
         if shape is not None:
-            C = _measured(C, shape, alone)
+            C = self._measured(C, centers, shape, alone)
         B = _products(C, common, diagonal)
         del common  # as large as all centres
         if lam.any():
             own = centers.Ms - origins[:, None] if moved else centers.Ms
             weighted = lam * own
             if shape is not None:
-                weighted = _measured(weighted, shape, alone)
+                weighted = self._measured(weighted, centers, shape, alone)
             C += weighted
             B += _products(weighted, own, diagonal)
         axes = self._axes(centers, shape, alone, origins) if energy else None
@@ -202,8 +206,38 @@ class Model:
             prior = -np.broadcast_to(centers.log_shares, h.shape)
             h += prior
         if self.present is not None:
-            h[~np.broadcast_to(self.present if self.present.ndim == 3 else self.present[:, None], h.shape)] = np.inf
-        return Terms(C, h, None, axes, energy, prior)
+            h[~self.held(h.shape)] = np.inf
+        if self.covariance is None or centers.Ks is None:
+            return Terms(C, h, None, axes, energy, prior)
+        h += (self.log_determinants(centers) - self.log_volume(centers)[:, None])[:, None] / 2
+        return Terms(C, h, None, None, False, prior, Own(self.covariance, self.covariance.factors(centers.Ks), origins))
+
+    def held(self, shape: tuple[int, ...]) -> Array:
+        """(R, m, c) which clusters each task of each run holds."""
+        if self.present is None:
+            return np.ones(shape, dtype=bool)
+        return np.broadcast_to(self.present if self.present.ndim == 3 else self.present[:, None], shape)
+
+    def log_determinants(self, centers: Centers) -> Array:
+        """(R, 1 or c) log|S|, or log|S_j| of each cluster."""
+        d = centers.Z.shape[2]
+        if self.covariance is not None and centers.Ks is not None:
+            return self.covariance.log_determinants(centers.Ks, d)
+        shape = self.shape(centers)
+        return np.zeros((len(centers.Z), 1)) if shape is None else shape.log_determinant(d)[:, None]
+
+    def log_volume(self, centers: Centers) -> Array:
+        """(R,) the least log|S_j|: losses leave it out, so that none is below 0."""
+        return self.log_determinants(centers).min(axis=1)
+
+    def _measured(self, C: Array, centers: Centers, shape: Shape, alone: Array) -> Array:
+        """C A, or in tasks that do not share C."""
+        if self.covariance is not None and centers.Ks is not None:
+            return self.covariance.times(C, centers.Ks)
+        found = shape.times(C)
+        if alone.any():
+            found[:, alone] = C[:, alone]
+        return found
 
     def shape(self, centers: Centers) -> Shape | None:
         """The covariance of each run; None: distances are Euclidean."""
@@ -274,110 +308,6 @@ class State:
         return State(self.centers.runs(at), Ps, Ls, weights)
 
 
-@dataclass(frozen=True)
-class Terms:
-    """What the centres mean for the rows of each task: everything in their losses that does not depend on the row."""
-
-    C: Array  # (R, m, c, d) λ1 M_k + (1 − λ1) M Wᵀ, from the origin
-    h: Array  # (R, m, c) half the diagonals of B, and the product of the origin with C
-    B: Array | None  # (R, m, c, c); None: labels do without
-    axes: list[Axes] | None = None  # of each task; None: the energy of a row is its squared distance from the origin
-    energy: bool = True  # do losses hold the energy of the rows?
-    prior: Array | None = None  # (R, m, c) what proportions of the clusters add to h
-
-    @property
-    def n_columns(self) -> int:
-        """Clusters of all runs."""
-        return self.C.shape[0] * self.C.shape[2]
-
-    def where(self, block: Block) -> list[TaskTerms]:
-        """The terms of each task in the place and the type of the rows of a block, in one transfer."""
-        xp, near = block.xp, block.sq
-        runs, m, c, d = self.C.shape
-        h = self.h[..., None]
-        if xp is np:
-            Cs, h = like(self.C, near, xp), like(h, near, xp)
-        else:
-            both = like(np.concatenate([self.C, h], axis=3), near, xp)
-            Cs, h = both[..., :-1], both[..., -1:]
-        found = []
-        for k in range(m):
-            C = xp.reshape(Cs[:, k, :, :], (runs * c, d))
-            if is_sparse(block.X):
-                C = xp.ascontiguousarray(C.T).T
-            B = None if self.B is None else self.B[:, k]
-            prior = None if self.prior is None else like(self.prior[:, k, :, None], near, xp)
-            axes = None if self.axes is None else self.axes[k].where(near, xp)
-            found.append(TaskTerms(C, h[:, k, :, :], B, axes, self.energy, prior, xp))
-        return found
-
-
-@dataclass(frozen=True)
-class TaskTerms:
-    """The terms of one task, as its rows need them."""
-
-    C: Array  # (R c, d)
-    h: Array  # (R, c, 1)
-    B: Array | None
-    axes: Axes | None
-    energy: bool
-    prior: Array | None  # (R, c, 1)
-    xp: Any
-
-    @property
-    def plain(self) -> bool:
-        """Whether losses are squared distances to the centres, as they are."""
-        return self.axes is None and self.energy and self.prior is None
-
-    def quadratic(self, X: Matrix, sq: Array) -> Quadratic:
-        """The loss of some rows of the task: the one product with X that gives distances."""
-        xp, (runs, c, _) = self.xp, self.h.shape
-        A, e = xp.reshape(_times(X, self.C), (runs, c, X.shape[0])), sq if self.energy else None
-        if self.axes is not None:
-            e = self.axes.energy(X, sq, xp)
-        return Quadratic(e, A, self.h, self.B, xp, self.prior)
-
-
-@dataclass(frozen=True)
-class Axes:
-    """The energy of a row: a ‖x − origin‖² + Σ_i s_i (x·q_i − shift_i)²."""
-
-    a: Array  # (R,)
-    s: Array | None  # (R, l); None: a sphere
-    q: Array | None  # (R, l, d)
-    shift: Array | None  # (R, l) origin·q_i; None: 0
-
-    def where(self, near: Array, xp: Any) -> Axes:
-        """The same in the place and the type of the rows."""
-        return Axes(*(None if v is None else like(np.ascontiguousarray(v), near, xp) for v in vars(self).values()))  # type: ignore[arg-type]
-
-    def energy(self, X: Matrix, sq: Array, xp: Any) -> Array:
-        """(R, n) the energies of some rows."""
-        e = self.a[:, None] * sq
-        if self.q is None or self.s is None:
-            return e
-        parts = []
-        for r in range(self.q.shape[0]):
-            Y = _times(X, self.q[r, :, :])
-            if self.shift is not None:
-                Y = Y - self.shift[r, :, None]
-            parts.append(self.s[r, :] @ (Y * Y))
-        return e + xp.stack(parts)
-
-
-def _measured(C: Array, shape: Shape, alone: Array) -> Array:
-    """C A, or in tasks that do not share C."""
-    found = shape.times(C)
-    if alone.any():
-        found[:, alone] = C[:, alone]
-    return found
-
-
 def _products(Y: Array, Z: Array, diagonal: bool) -> Array:
     """Y_k Z_kᵀ of each run and task, or the diagonals of that."""
     return np.einsum("rkcd,rkcd->rkc", Y, Z) if diagonal else Y @ np.swapaxes(Z, 2, 3)
-
-
-def _times(X: Matrix, C: Array) -> Array:
-    """C Xᵀ."""
-    return (X @ C.T).T if is_sparse(X) else C @ X.T

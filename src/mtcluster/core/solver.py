@@ -96,7 +96,7 @@ def alternate(
     done: list[tuple[list[int], State]] = []  # those that have ended
     for iteration in range(max_iter):
         last = iteration == max_iter - 1
-        centers = model.update_centers(totals.S, totals.T, now.centers, subspaces, rows.origins, spread)
+        centers = model.update_centers(totals.S, totals.T, now.centers, subspaces, rows.origins, spread, totals.XX)
         del totals  # as large as all centres
         terms = model.terms(centers, rows.origins, energy=spread is None)
         step = partial(jobs.advance, terms=terms, membership=model.membership, last=last)
@@ -119,7 +119,7 @@ def alternate(
             break
         now, model, runs = now.runs(rows, going), model.runs(going), [runs[i] for i in going]
         spread = None if spread is None else spread.runs(going)
-        totals = Totals(totals.S[going], totals.T[going], totals.value[going])
+        totals = totals.runs(going)
         subspaces = None if subspaces is None else [subspaces[i] for i in going]
     return Result(_assembled(rows, state, done), [np.array(trace) for trace in traces], converged)
 
@@ -218,7 +218,7 @@ def first_state(
     totals = totals_of(rows, model, Ps, weights)
     subspaces = model.coupling.subspaces(model, rows, weights, prepared, len(starts))
     spread = model.spread(rows, weights)
-    centers = model.update_centers(totals.S, totals.T, None, subspaces, rows.origins, spread)
+    centers = model.update_centers(totals.S, totals.T, None, subspaces, rows.origins, spread, totals.XX)
     terms = model.terms(centers, rows.origins, energy=energy)
     Ls, _ = rows.apply(partial(jobs.losses, terms=terms, membership=model.membership), Ps, outputs=1)
     return State(centers, Ps, Ls, weights)
@@ -235,5 +235,5 @@ def state_at(rows: RowSource, model: Model, Z: Array, Ms: Array) -> State:
 
 def totals_of(rows: RowSource, model: Model, Ps: PerRow, weights: PerRow) -> Totals:
     """The sums that centres are made from."""
-    job = partial(jobs.totals, membership=model.membership, n_clusters=model.n_clusters)
+    job = partial(jobs.totals, membership=model.membership, n_clusters=model.n_clusters, covariance=model.covariance)
     return rows.apply(job, Ps, weights)[-1]

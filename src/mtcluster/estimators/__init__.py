@@ -3,6 +3,7 @@
 from ._asi import ASI
 from ._baselines import PerTask, Pooled
 from ._lssmtc import LSSMTC
+from ._mixture import MultiTaskGaussianMixture
 from ._spmtc import SPMTC
 
-__all__ = ["ASI", "LSSMTC", "SPMTC", "PerTask", "Pooled"]
+__all__ = ["ASI", "LSSMTC", "SPMTC", "MultiTaskGaussianMixture", "PerTask", "Pooled"]

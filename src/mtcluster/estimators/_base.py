@@ -35,7 +35,8 @@ from ._validation import check_counting, check_start, open_rows
 SMALL_ARRAYS = (
     "tasks_", "within_weight_", "task_offsets_", "task_scales_", "fractions_", "task_centers_", "shared_centers_",
     "subspace_", "cluster_sizes_", "task_relatedness_", "cluster_support_", "cluster_presence_", "map_", "map_rows_",
-    "metric_directions_", "metric_covariance_", "log_proportions_",
+    "metric_directions_", "metric_covariance_", "log_proportions_", "means_", "proportions_", "shrinkage_",
+    "cluster_covariances_",
 )  # fmt: skip
 
 
@@ -101,12 +102,12 @@ class MultiTaskClusterer(
             reset=True,
             sample_weight=sample_weight,
             pooled=self._pools_tasks,
-            centered=coupling.free_origin and membership.labels_only,
+            centered=coupling.free_origin and membership.diagonal,
             n_jobs=self.n_jobs,
             threads=coupling.own_threads,
         )
         check_sizes(self, engine)
-        check_capabilities(self, engine, coupling, membership)
+        check_capabilities(self, engine, coupling, membership, **self._other_parts())
         with engine:
             check_counting(engine.labels, engine.sizes, engine.summary.counting)
             self._fit_engine(engine, arguments)
@@ -115,6 +116,10 @@ class MultiTaskClusterer(
     def _parts(self) -> tuple[Any, Any]:
         """The coupling and the form of memberships."""
         return COUPLINGS[self.coupling], MEMBERSHIPS["binary" if self.membership == "auto" else self.membership]
+
+    def _other_parts(self) -> dict[str, Any]:
+        """Exchangeable parts beside these, by the parameter that names them."""
+        return {}
 
     def _fit_engine(self, engine: Engine, arguments: dict[str, Any]) -> None:
         """Decide, start, solve and store, wherever the rows live."""
@@ -156,10 +161,9 @@ class MultiTaskClusterer(
         """Settle what is left open, from the data: the model, what was decided, the starts and the kind of them."""
         coupling, membership = self._parts()
         auto, init, m, d = self._within_weight() == "auto", self.init, len(engine.labels), engine.n_features
-        how = init if isinstance(init, Consensus) else Consensus()
-        named = init if isinstance(init, str) else ""
-        voted = init is how or named == "consensus" or (auto and named == "auto")
-        n_components = min(self.n_clusters, d) if self.n_components is None else self.n_components
+        how, named = self._consensus(), init if isinstance(init, str) else ""
+        voted = isinstance(init, Consensus) or named == "consensus" or (auto and named == "auto")
+        n_components = getattr(self, "n_components", None) or min(self.n_clusters, d)
         share = how.within_weight if auto else self._within_weight()
         model = Model(self.n_clusters, share, n_components, coupling, membership)
         metric, metric_reason = metric_of(self, engine, coupling, membership, model, how.dimensions)
@@ -199,6 +203,10 @@ class MultiTaskClusterer(
             consensus=None if result is None else result.evidence,
         )
         return model, decisions, makers, lead
+
+    def _consensus(self) -> Consensus:
+        """How a consensus is formed."""
+        return self.init if isinstance(self.init, Consensus) else Consensus()
 
     def _decide_offset(
         self, engine: Engine, model: Model, how: Consensus, random_state: np.random.RandomState
@@ -277,7 +285,7 @@ class MultiTaskClusterer(
         if tuple(shape) != wanted:
             raise ValueError(f"init has shape {tuple(shape)}, but memberships of shape {wanted} are needed.")
         check = partial(check_start, dtype=engine.dtype, labels_only=model.membership.labels_only)
-        if not model.membership.labels_only and engine_of(self.init) is None and bool(np.any(host(self.init) == 0)):
+        if not model.membership.diagonal and engine_of(self.init) is None and bool(np.any(host(self.init) == 0)):
             warn_user("init holds zeros, which membership='nonnegative' never leaves: add a small number such as 0.2.")
         return engine.split(self.init, check)
 

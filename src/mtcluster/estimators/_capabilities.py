@@ -12,7 +12,7 @@ from ._progress import warn_user
 
 def check_sizes(estimator: Any, engine: Engine) -> None:
     """Numbers of clusters and components against numbers of rows and features."""
-    c, d, l = estimator.n_clusters, engine.n_features, estimator.n_components
+    c, d, l = estimator.n_clusters, engine.n_features, getattr(estimator, "n_components", None)
     n = sum(engine.sizes)
     if n < c:
         raise ValueError(f"n_samples={n} should be >= n_clusters={c}: take fewer clusters.")
@@ -27,11 +27,13 @@ def check_sizes(estimator: Any, engine: Engine) -> None:
         )
 
 
-def check_capabilities(estimator: Any, engine: Engine, coupling: Coupling, membership: Membership) -> None:
-    """Refuse what the coupling or the memberships cannot work with, made from what they say they can."""
+def check_capabilities(
+    estimator: Any, engine: Engine, coupling: Coupling, membership: Membership, **others: Any
+) -> None:
+    """Refuse what a part of the model cannot work with, made from what it says it can."""
     offset = estimator._task_offset()
     order = min(sum(engine.sizes), engine.n_features)
-    for parameter, part in (("coupling", coupling), ("membership", membership)):
+    for parameter, part in {"coupling": coupling, "membership": membership, **others}.items():
         can, name = part.supports, f"{parameter}={part.name!r}"
         if offset not in ("auto", "none") and not can.offsets:
             raise ValueError(f"task_offset={offset!r} cannot go with {name}: take task_offset='none'.")
@@ -39,6 +41,11 @@ def check_capabilities(estimator: Any, engine: Engine, coupling: Coupling, membe
             raise ValueError(
                 f"{name} works on NumPy arrays in one process only: take {parameter}={_other(parameter)!r}, or "
                 f"{engine.instead}."
+            )
+        if can.max_features is not None and engine.n_features > can.max_features:
+            raise ValueError(
+                f"{name} works on at most {can.max_features} features, and X has {engine.n_features}: take "
+                f"{parameter}={_other(parameter)!r}, or reduce X before, as PCA does."
             )
         if can.max_order is not None and order > can.max_order:
             raise ValueError(
@@ -49,4 +56,4 @@ def check_capabilities(estimator: Any, engine: Engine, coupling: Coupling, membe
 
 def _other(parameter: str) -> str:
     """The default, which can work with everything."""
-    return {"coupling": "reconstruction", "membership": "binary"}[parameter]
+    return {"coupling": "reconstruction", "membership": "binary", "covariance_type": "tied"}[parameter]

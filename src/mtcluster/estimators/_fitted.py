@@ -16,7 +16,7 @@ from ..core.arrays import Array, host
 from ..core.centers import Centers
 from ..core.couplings import COUPLINGS
 from ..core.jobs import weighted_sums
-from ..core.memberships import MEMBERSHIPS, one_hot
+from ..core.memberships import FORMS, one_hot
 from ..core.metric import Metric
 from ..core.model import Model
 from ..core.offsets import Offsets
@@ -121,7 +121,7 @@ class FittedModelMixin(TransformerMixin):
         offsets = Offsets(host(self.task_offsets_), host(self.task_scales_)) if moved else None
         presence = host(self.cluster_presence_)
         model = Model(
-            len(M), host(self.within_weight_), W.shape[1], COUPLINGS[decided.coupling], MEMBERSHIPS[decided.membership],
+            len(M), host(self.within_weight_), W.shape[1], COUPLINGS[decided.coupling], FORMS[decided.membership],
             offsets, None if presence.all() else presence[None],
         )  # fmt: skip
         centers = Centers(W, M, Ms, Z, Z, np.ones(Ms.shape[:2], dtype=bool))
@@ -178,7 +178,7 @@ class FittedModelMixin(TransformerMixin):
             Cluster numbers, the same in every task.
         """
         engine = self._open(X, tasks, "predict")
-        labels_only, xp = MEMBERSHIPS[self.membership_].labels_only, engine.xp
+        labels_only, xp = FORMS[self.membership_].labels_only, engine.xp
         P = engine.gather(self._read(engine)[0], *((np.int32,) if labels_only else (None, self.n_clusters)))
         return xp.astype(P if labels_only else xp.argmax(P, axis=1), xp.int32)
 
@@ -199,7 +199,7 @@ class FittedModelMixin(TransformerMixin):
         """
         engine = self._open(X, tasks, "predict_proba")
         Ps, Ls = self._read(engine)
-        if MEMBERSHIPS[self.membership_].labels_only:
+        if FORMS[self.membership_].labels_only:
             like = engine.gather(Ls)
             return one_hot(engine.gather(Ps, np.int32), self.n_clusters, like.dtype, engine.xp)
         return engine.gather(Ps, width=self.n_clusters)

@@ -28,7 +28,7 @@ class Run:
     centers: Centers
     memberships: PerRow
     losses: PerRow
-    total: float  # Σ L over all rows: what starts are compared by
+    total: float  # Σ L over all rows, and N log|S| with a metric: what starts are compared by
 
 
 def best_of(
@@ -58,4 +58,5 @@ def _runs(rows: Engine, model: Model, fits: list[Fit]) -> Iterator[Run]:
     for fit in fits:
         centers = fit.centers.astype(rows.dtype)
         memberships, losses, _ = rows.apply(partial(read_out, model=model, centers=centers), outputs=2)
-        yield Run(fit, centers, memberships, losses, total_loss(rows, losses))
+        volume = float(model.log_volume(centers.runs(None))[0]) * float(rows.summary.sizes.sum())
+        yield Run(fit, centers, memberships, losses, total_loss(rows, losses) + volume)

@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..consensus.decisions import ConsensusEvidence, Decisions
 from ..core.couplings import COUPLINGS
-from ..core.memberships import MEMBERSHIPS
+from ..core.memberships import FORMS
 from ..core.weightings import WEIGHTINGS
 from ._fitted import ALIKE, PER_TASK, PRESENT, method_name, on_host
 from ._words import MEANING, count, grade, listed, named, related
@@ -133,7 +133,7 @@ def _offset(made: Decisions, model: Any) -> str:
 
 def _membership(made: Decisions) -> str:
     how = ", as set" if made.membership_reason == "set" else " by default"
-    return f"Memberships: {made.membership}{how}. {MEMBERSHIPS[made.membership].explanation}"
+    return f"Memberships: {made.membership}{how}. {FORMS[made.membership].explanation}"
 
 
 def _iterations(made: Decisions, fractions: Any, n_iter: int) -> str:

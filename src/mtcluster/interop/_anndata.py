@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import clone
 
 from ..core.arrays import Array, host
-from ..estimators import ASI, LSSMTC, SPMTC
+from ..estimators import ASI, LSSMTC, SPMTC, MultiTaskGaussianMixture
 from ..inspection import easiness, outlier_scores
 from ..inspection._words import listed
 
@@ -44,7 +44,7 @@ def fit_anndata(
         Entry of `adata.obsm` to cluster instead of `adata.X`.
     key_added : str, default="mtcluster"
         Name under which results are written.
-    estimator : SPMTC, LSSMTC or ASI, optional
+    estimator : SPMTC, LSSMTC, ASI or MultiTaskGaussianMixture, optional
         Estimator of which a clone is fitted, with its own `n_clusters`. None: an `SPMTC`.
     **parameters
         Parameters of the `SPMTC`, such as `random_state=0`.
@@ -73,8 +73,11 @@ def fit_anndata(
     X = _matrix(adata, layer, use_rep)
     if estimator is not None and parameters:
         raise ValueError(f"{', '.join(parameters)}: set the parameters of the estimator itself.")
-    if estimator is not None and not isinstance(estimator, SPMTC | LSSMTC | ASI):
-        raise TypeError(f"estimator should be an SPMTC, LSSMTC or ASI, such as LSSMTC(8); got {estimator!r}.")
+    if estimator is not None and not isinstance(estimator, SPMTC | LSSMTC | ASI | MultiTaskGaussianMixture):
+        raise TypeError(
+            "estimator should be an SPMTC, LSSMTC, ASI or MultiTaskGaussianMixture, such as LSSMTC(8); got "
+            f"{estimator!r}."
+        )
     model = SPMTC(n_clusters, **parameters) if estimator is None else clone(estimator)
     model.fit(X, tasks=tasks)
     _write(adata, model, X, key_added, {"task_key": task_key, "layer": layer, "use_rep": use_rep}, pandas)

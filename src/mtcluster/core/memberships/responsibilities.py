@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import Array, host
+from ..arrays import Array, host, zero
 from ..capabilities import Capabilities
 from ..quadratic import Quadratic
 from .base import Membership
@@ -20,15 +20,16 @@ class Responsibilities(Membership):
     """
 
     name = "responsibilities"
-    supports = Capabilities(sparse=False)
+    supports = Capabilities()
     diagonal = True
     explanation = "Each row has a probability of each cluster."
 
     def start(self, P: Array, like: Array, n_clusters: int, xp: Any = np) -> Array:
-        """0/1 columns of labels, or memberships."""
+        """0/1 columns of labels, or memberships; those of a row sum to 1."""
         if P.ndim == 1:
             P = xp.astype(P[:, None] == xp.arange(n_clusters, device=getattr(P, "device", None)), like.dtype)
-        return xp.astype(P, like.dtype).T
+        P = xp.astype(P, like.dtype)
+        return (P / xp.sum(P, axis=1, keepdims=True)).T
 
     def random(self, n: int, n_clusters: int, rng: np.random.Generator, dtype: Any) -> Array:
         """Labels drawn at random."""
@@ -50,8 +51,9 @@ class Responsibilities(Membership):
         return self.step(form.A, form, None)[0]
 
     def losses(self, P: Array, form: Quadratic) -> Array:
-        """Minus twice the log-density of each row; it does not depend on P."""
-        return self.step(P, form, None)[1]
+        """Minus twice the log-density of each row, up to a constant; it does not depend on P."""
+        L = self.step(P, form, None)[1]
+        return L if form.e is None else form.xp.maximum(L, zero(L.dtype, getattr(L, "device", None), form.xp))
 
     def columns(self, P: Array, like: Array, n_clusters: int, xp: Any = np) -> Array:
         """P itself."""
