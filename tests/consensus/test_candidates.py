@@ -40,7 +40,7 @@ def test_clusters_correspond_whatever_tasks_hold_and_wherever_they_lie(estimator
 
 
 def test_a_cluster_that_is_absent_has_no_rows():
-    X, y, tasks = blobs(1, absent=0.25, offset=1)
+    X, _, tasks = blobs(1, absent=0.25, offset=1)
     model = SPMTC(4, random_state=0).fit(X, tasks=tasks)
     assert_array_equal(model.cluster_presence_, model.cluster_sizes_ > 0)
     assert_array_equal(model.cluster_presence_, model.cluster_support_ >= 0.5)

@@ -57,7 +57,7 @@ class Embedding:
         """Rows that lie far from all others count less: they would take centres for themselves.
 
         A direction counts (share kept / median share)², if the embedding keeps little of it: unit length would blow up
-        what is left. Of other rows, one counts (distant · a / r)^power, where r is the distance to a near neighbour and a
+        what is left. Of other rows, one counts (distant · a / r)^power, with r the distance to a near neighbour and a
         the median of these distances in the task, if its neighbours are much farther away than that.
         """
         if self.kept is not None:
@@ -141,7 +141,7 @@ class Embedder:
 
     @cached_property
     def scale(self) -> Array | float:
-        """(d,) the deviation of each column within tasks, or of all rows where it has none; 1: columns stay as given."""
+        """(d,) the deviation of each column within tasks, or of all rows where it has none; 1: columns as they are."""
         if not self.scaled or self.unit_rows or self.V is not None:
             return 1.0
         us = [b.u.astype(np.float64) for b in self.sample]

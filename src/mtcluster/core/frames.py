@@ -118,7 +118,7 @@ def shared_centers(
 
     `matched` (R,): offsets are estimated; else they are `fixed`, or 0. Offsets of all rows add up to 0.
     """
-    runs, m, c, d = means.shape
+    runs, m, _, d = means.shape
     of_cluster, total = weights.sum(axis=1), sizes.sum(axis=1)
     b = np.zeros((runs, m, d)) if fixed is None else fixed.copy()
     free = np.flatnonzero(np.broadcast_to(matched, (runs,)))
@@ -189,8 +189,10 @@ def residual_scatter(
 
 
 def constant(model: Model, centers: Centers, origins: Array, spread: Spread) -> Array:
-    """What the objective of each run holds beside the losses without energy: energy, log|S|, the pull of the centres."""
-    assert model.metric is not None and centers.K is not None and centers.rest is not None
+    """What the objective of a run holds beside losses without energy: energy, log|S|, the pull of the centres."""
+    assert model.metric is not None
+    assert centers.K is not None
+    assert centers.rest is not None
     d = centers.Z.shape[2]
     shape = Shape(model.metric.V, centers.K, centers.rest)
     sizes = np.broadcast_to(spread.total, (len(centers.Z),))

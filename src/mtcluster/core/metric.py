@@ -9,7 +9,7 @@ V Vᵀ), with V a few directions.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +29,7 @@ class Metric:
     """How the covariance is estimated, and the directions in which it is a full one."""
 
     V: Array | None = None  # (d, l) orthonormal; None: all directions
-    prior: Array | None = None  # (l, l) S0
+    prior: Array = field(default_factory=lambda: np.zeros((0, 0)))  # (l, l) S0; none where nothing is estimated
     rest: float = 1.0  # the variance of S0 in every other direction
     strength: float = STRENGTH  # ν / N
 
@@ -51,7 +51,7 @@ class Metric:
     def penalty(self, shape: Shape, sizes: Array, n_features: int) -> Array:
         """(N + ν) log|S| + ν tr(S0 A) of each run."""
         nu, others = self.strength * sizes, n_features - shape.K.shape[1]
-        trace = np.einsum("rij,ji->r", shape.inverse, self.prior) + others * self.rest / shape.rest
+        trace: Array = np.einsum("rij,ji->r", shape.inverse, self.prior) + others * self.rest / shape.rest
         return (sizes + nu) * shape.log_determinant(n_features) + nu * trace
 
 

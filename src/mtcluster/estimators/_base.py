@@ -348,7 +348,7 @@ class MultiTaskClusterer(
         self.cluster_presence_ = np.ones((m, c), dtype=bool) if model.present is None else model.present[0]
         for name in ("metric_directions_", "metric_covariance_", "metric_rest_", "log_proportions_"):
             self.__dict__.pop(name, None)
-        if model.metric is not None:
+        if model.metric is not None and centers.K is not None and centers.rest is not None:
             if model.metric.V is not None:
                 self.metric_directions_ = model.metric.V
             self.metric_covariance_, self.metric_rest_ = centers.K, float(centers.rest)
