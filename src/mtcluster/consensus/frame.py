@@ -24,7 +24,6 @@ from .members import blocks_of
 
 MOST_GAIN = 3.0  # nats that one row can say for a cluster: an outlier must not make one
 USUAL = 0.6  # share of the usual relatedness below which a task is left alone
-UNSURE = 0.1  # support this close to one half leaves it open whether a task holds a cluster
 
 
 @dataclass(frozen=True)
@@ -241,11 +240,3 @@ def _relabel(place: Place, labels: list[Array], *, terms: Terms, present: Array)
             own = np.where(lost, D.argmin(axis=0), own)
         found.append(own)
     return found, None
-
-
-def relation_of(support: float, alone: bool) -> str:
-    """Whether a task holds a cluster, in one word."""
-    if abs(support - 0.5) < UNSURE and not alone:
-        return "uncertain"
-    return "present" if support >= 0.5 else "absent"
-

@@ -43,7 +43,7 @@ def relatedness(Ms: Array, sizes: Array) -> Array:
 
 
 def support(Ms: Array, sizes: Array, sharing: Array) -> Array:
-    """How present each cluster is in each task, (c, m), between 0 and 1.
+    """How present each cluster is in each task, (m, c), between 0 and 1.
 
     The share of the cluster in the task relative to its share in the others (their median, at most 1), times how alike
     it lies there and in the others: 1 − ‖a − b‖² / 2 max(‖a‖ ‖b‖, 1) for its contrasts a and b, in units of the spread
@@ -56,11 +56,11 @@ def support(Ms: Array, sizes: Array, sharing: Array) -> Array:
     P, C = shares(sizes), contrasts(Ms, sizes)
     widths = np.sqrt(np.einsum("kj,kjd->k", P, C**2))
     C = C / np.where(widths > 0, widths, 1)[:, None, None]
-    found = np.zeros((c, m))
+    found = np.zeros((m, c))
     for k in range(m):
         others = sharing & (np.arange(m) != k)
         if not others.any():
-            found[:, k] = sizes[k] > 0
+            found[k] = sizes[k] > 0
             continue
         weights = sizes[others] / np.maximum(sizes[others].sum(axis=0), np.finfo(np.float64).tiny)
         elsewhere = np.einsum("kj,kjd->jd", weights, C[others])
@@ -68,7 +68,7 @@ def support(Ms: Array, sizes: Array, sharing: Array) -> Array:
         ratio = np.where(usual > 0, np.minimum(1, P[k] / np.where(usual > 0, usual, 1)), P[k] > 0)
         lengths = np.linalg.norm(C[k], axis=1) * np.linalg.norm(elsewhere, axis=1)
         apart = np.sum((C[k] - elsewhere) ** 2, axis=1) / (2 * np.maximum(lengths, 1))
-        found[:, k] = np.where(sizes[k] > 0, ratio * np.clip(1 - apart, 0, 1), 0)
+        found[k] = np.where(sizes[k] > 0, ratio * np.clip(1 - apart, 0, 1), 0)
     return found
 
 

@@ -29,6 +29,7 @@ from ._capabilities import check_capabilities, check_sizes
 from ._fitted import FittedModelMixin
 from ._metric import candidates_decide, clusters_per_task, metric_of
 from ._multistart import Maker, Run, best_of
+from ._presence import cluster_presence
 from ._progress import FitProgress, tell, warn_user
 from ._validation import check_counting, check_start, open_rows
 
@@ -302,7 +303,7 @@ class MultiTaskClusterer(
         self.within_weight_ = np.broadcast_to(model.shares[0], (m,)).copy()
         offsets = model.offsets or Offsets(np.zeros((m, d)), np.ones(m))
         self.task_offsets_, self.task_scales_ = offsets.b if run.centers.b is None else run.centers.b, offsets.s
-        self._store_frame(model, run, m)
+        self._store_metric(model, run)
         xp = engine.xp
         self.task_indices_ = engine.gather(engine.apply(task_indices, outputs=1, lazy=True)[0], np.intp)
         self.losses_ = engine.gather(run.losses)
@@ -316,8 +317,9 @@ class MultiTaskClusterer(
         self.cluster_sizes_ = model.sizes(engine, run.memberships)
         Ms = run.centers.Ms.astype(np.float64)
         self.task_relatedness_ = relatedness(Ms, self.cluster_sizes_)
+        self.cluster_presence_ = cluster_presence(engine, model, run.memberships, self.cluster_sizes_)
         if self._support is None:
-            self.cluster_support_ = support(Ms, self.cluster_sizes_, self.within_weight_ < 1).T
+            self.cluster_support_ = support(Ms, self.cluster_sizes_, self.within_weight_ < 1)
         else:
             self.cluster_support_ = self._support
         del self._support
@@ -326,11 +328,10 @@ class MultiTaskClusterer(
         self.converged_ = run.fit.converged
         self._n_features_out = self.subspace_.shape[1]
 
-    def _store_frame(self, model: Model, run: Run, m: int) -> None:
-        """How distances are measured, and which clusters a task holds."""
-        centers, c = run.centers, self.n_clusters
+    def _store_metric(self, model: Model, run: Run) -> None:
+        """How distances are measured."""
+        centers = run.centers
         self.metric_ = "euclidean" if model.metric is None else "shared"
-        self.cluster_presence_ = np.ones((m, c), dtype=bool) if model.present is None else model.present[0]
         for name in ("metric_directions_", "metric_covariance_", "metric_rest_", "log_proportions_"):
             self.__dict__.pop(name, None)
         if model.metric is not None:

@@ -67,6 +67,19 @@ class FittedModelMixin(TransformerMixin):
 
         print(explain(self))
 
+    def relations(self) -> Any:
+        """Which task holds which cluster: shared, private, absent or uncertain, with the support and number of rows.
+
+        Returns
+        -------
+        relations : Relations
+            See `mtcluster.inspection.relations`; `print` shows it as a table, `relations.table` has it by columns.
+        """
+        check_is_fitted(self)
+        from ..inspection import relations
+
+        return relations(self)
+
     def report(self, *, ids: Any = None, feature_names: Any = None, title: str | None = None) -> Any:
         """The result as one HTML page: clusters by task, their features, a map, outliers, and what to try next.
 

@@ -23,16 +23,18 @@ def place_tasks(
     """The model of the tasks of an engine, in its order, and notes about tasks that were not in fit.
 
     A new task has no centres of its own, so the shared centres decide (λ1 = 0). Where tasks have offsets, it is placed
-    by its mean, as those of the fit were, if it has enough rows; else it is taken to lie in the middle of them. `sizes`
-    (m, c) are those of the clusters in fit.
+    by its mean if it has enough rows; else it is taken to lie in the middle of them. It may hold every cluster that the
+    tasks of fit hold, in the proportions of all of them together. `sizes` (m, c) are those of the clusters in fit.
     """
     m = len(known)
     ks = positions(engine.labels.tolist(), known) if engine.named else [0 if m == 1 else None]
     new = [i for i, k in enumerate(ks) if k is None]
     at = [0 if k is None else k for k in ks]
+    held = None if model.present is None else model.present[0].any(axis=0)
     model, centers = model.for_tasks(at), centers.for_tasks(at)
     if not new:
         return model, centers, []
+    model, centers = _open_to_all(model, centers, new, held, sizes.sum(axis=0))
     shares = np.broadcast_to(model.shares[0], (len(ks),)).copy()
     shares[new] = 0
     Ms, offsets, notes = centers.Ms.copy(), model.offsets, []
@@ -49,6 +51,21 @@ def place_tasks(
     found = replace(model, within_weight=shares, offsets=offsets)
     Ms[new] = found.placed_points(centers.shared[None], len(ks))[0, new]
     return found, replace(centers, Ms=Ms), notes
+
+
+def _open_to_all(
+    model: Model, centers: Centers, new: list[int], held: Array | None, sizes: Array
+) -> tuple[Model, Centers]:
+    """New tasks hold what any task of fit holds, in the proportions of all of them."""
+    if model.present is not None:
+        present = model.present.copy()
+        present[:, new] = held
+        model = replace(model, present=present)
+    if centers.log_shares is not None:
+        log_shares = centers.log_shares.copy()
+        log_shares[new] = np.log((sizes + 1 / len(sizes)) / (sizes.sum() + 1))
+        centers = replace(centers, log_shares=log_shares)
+    return model, centers
 
 
 def _offset(engine: Engine, i: int, centers: Centers, sizes: Array) -> tuple[Array | float, str]:

@@ -8,13 +8,14 @@ from typing import Any
 from ..core.arrays import Array, host
 
 PRESENT = 0.5  # support from which a cluster counts as present in a task
+UNSURE = 0.1  # support this close to it leaves that open
 ALIKE = 0.5  # relatedness from which two tasks count as alike
 PER_TASK = (
     "tasks_", "task_centers_", "shared_centers_", "subspace_", "task_offsets_", "task_scales_", "within_weight_",
-    "cluster_sizes_", "task_relatedness_", "cluster_support_", "fractions_",
+    "cluster_sizes_", "task_relatedness_", "cluster_support_", "cluster_presence_", "fractions_",
 )  # fmt: skip
 PER_ROW = ("labels_", "losses_", "task_indices_", "admitted_", "weight_trace_", "map_", "map_rows_")
-OTHERS = ("objective_trace_", "n_iter_", "converged_", "decisions_")
+OTHERS = ("objective_trace_", "n_iter_", "converged_", "decisions_", "task_offset_", "metric_")
 
 
 def on_host(model: Any, arrays: tuple[str, ...]) -> SimpleNamespace:
