@@ -22,14 +22,14 @@ from ..core.model import Model
 from ..core.offsets import Offsets
 from ..core.pacing import Schedule
 from ..core.projecting import shared_map, task_indices
-from ..core.relations import relatedness, support
+from ..core.relations import support
 from ..core.starts import STARTS, Start, tried
 from ..engines import Engine, engine_of
 from ._capabilities import check_capabilities, check_sizes
 from ._fitted import FittedModelMixin
 from ._metric import candidates_decide, clusters_per_task, metric_of
 from ._multistart import Maker, Run, best_of
-from ._presence import cluster_presence
+from ._presence import cluster_presence, task_relatedness
 from ._progress import FitProgress, tell, warn_user
 from ._validation import check_counting, check_start, open_rows
 
@@ -316,8 +316,8 @@ class MultiTaskClusterer(
         self.shared_centers_, self.subspace_ = np.asarray(run.centers.M), np.asarray(run.centers.W)
         self.cluster_sizes_ = model.sizes(engine, run.memberships)
         Ms = run.centers.Ms.astype(np.float64)
-        self.task_relatedness_ = relatedness(Ms, self.cluster_sizes_)
         self.cluster_presence_ = cluster_presence(engine, model, run.memberships, self.cluster_sizes_)
+        self.task_relatedness_ = task_relatedness(Ms, self.cluster_sizes_, self.cluster_presence_)
         if self._support is None:
             self.cluster_support_ = support(Ms, self.cluster_sizes_, self.within_weight_ < 1)
         else:

@@ -15,18 +15,32 @@ PER_TASK = (
     "cluster_sizes_", "task_relatedness_", "cluster_support_", "cluster_presence_", "fractions_",
 )  # fmt: skip
 PER_ROW = ("labels_", "losses_", "task_indices_", "admitted_", "weight_trace_", "map_", "map_rows_")
+METRIC = ("metric_covariance_", "metric_directions_", "metric_rest_")  # of a shared metric
 OTHERS = ("objective_trace_", "n_iter_", "converged_", "decisions_", "task_offset_", "metric_")
 
 
 def on_host(model: Any, arrays: tuple[str, ...]) -> SimpleNamespace:
     """The attributes of a fitted model, the named arrays as NumPy arrays; None for an attribute that it lacks."""
     others = {name: getattr(model, name, None) for name in ("labels_", *OTHERS)}
+    others |= {name: host(getattr(model, name)) for name in METRIC if hasattr(model, name)}
     return SimpleNamespace(**others | {name: host(getattr(model, name)) for name in arrays}, method=method_name(model))
 
 
 def method_name(model: Any) -> str:
     """The name of the method: its class, or the `method` of a `LabelDescription`."""
     return str(getattr(model, "method", type(model).__name__))
+
+
+def candidates_decided(model: Any) -> bool:
+    """Whether candidates with a shared metric decided which task holds which cluster, and support is that evidence."""
+    found = None if model.decisions_ is None else model.decisions_.consensus
+    return found is not None and found.n_candidates > 0
+
+
+def comparable(model: Any) -> Array:
+    """Which tasks hold at least two common clusters, (m, m), so that it can be told how alike they are."""
+    held = model.cluster_presence_.astype(int)
+    return (held @ held.T > 1) | (model.task_centers_.shape[1] == 1)
 
 
 def sharing(model: Any) -> Array:

@@ -85,7 +85,7 @@ def relations(model: Any) -> Relations:
             "mtcluster.inspection.LabelDescription().fit(X, labels, tasks=tasks) makes one from any labels."
         )
     held = on_host(model, PER_TASK)
-    return Relations(relation_table(held), relation_sentences(held, [repr(task) for task in held.tasks_.tolist()]))
+    return Relations(relation_table(held), relation_sentences(held, [f"task {task!r}" for task in held.tasks_.tolist()]))
 
 
 def relation_words(model: Any) -> Array:
@@ -112,25 +112,30 @@ def relation_table(model: Any) -> Table:
     )
 
 
-def relation_sentences(model: Any, names: list[str]) -> list[str]:
-    """What the relations say in words; `names` are those of the tasks as they stand in a sentence."""
+def relation_sentences(model: Any, names: list[str], row: str = "row", *, uncertain: bool = True) -> list[str]:
+    """What the relations say in words; `names` are those of the tasks as they stand in a sentence, `row` is a word."""
     words, together, m = relation_words(model), sharing(model), len(names)
     if m == 1 or not together.any():
         return []
+    empty = np.flatnonzero(~np.any(model.cluster_sizes_ > 0, axis=0)).tolist()
+    words[:, empty] = "empty"
+    last = [f"Without {row}s in any task: {named('cluster', empty)}. The data may hold fewer groups."] if empty else []
+    last = [*_without_location(model, names), *last]
     where = "every task" if together.all() else "every task that shares"
-    if np.all(words[together] == "shared"):
-        return [f"Every cluster is present in {where}.", *_without_location(model, names)]
+    if np.all(np.isin(words[together], ("shared", "empty"))):
+        return [f"Every cluster{' with rows' * bool(empty)} is present in {where}.", *last]
     lines = []
     if common := np.flatnonzero(np.all(words[together] == "shared", axis=0)).tolist():
         lines.append(f"Present in {where}: {named('cluster', common)}.")
     for k in np.flatnonzero(together):
         own = np.flatnonzero((words[k] == "private") | (_only(model, k) & (words[k] == "uncertain")))
-        told = [f"cluster {j} ({count(round(float(model.cluster_sizes_[k, j])), 'row')})" for j in own]
+        told = [f"cluster {j} ({count(round(float(model.cluster_sizes_[k, j])), row)})" for j in own]
         if told:
             lines.append(f"Private to {names[k]}: {listed(told)}; no other task holds {'it' if len(own) == 1 else 'them'}.")
     lines += _places("Absent", words == "absent", together, names)
-    lines += _places("Uncertain", words == "uncertain", together, names, model)
-    return [*lines, *_without_location(model, names)]
+    if uncertain:
+        lines += _places("Uncertain", words == "uncertain", together, names, model)
+    return [*lines, *last]
 
 
 def _only(model: Any, k: int) -> Array:

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from ..core.arrays import host
-from ..inspection._fitted import PRESENT
+from ..inspection._fitted import PER_TASK, on_host
+from ..inspection._relations import relation_words
 from ..inspection._words import listed
 from ._style import BLUE, COLORS, GREY, INK, LIGHT, ORANGE, add_legend, attribute, colors, mark, new_axes, task_names
 
@@ -15,19 +16,20 @@ NUMBERED = 20  # tasks up to which a matrix has numbers in it
 STAGE_LABELS = 12  # stages that have room for a label each
 NARROW = 0.08  # share of all iterations: the labels of shorter stages are rotated
 FULL = 1 - 1e-9  # a weight of 1, up to rounding
+MARKS = {"absent": "x", "private": "*", "uncertain": "$?$"}  # of clusters that are not shared by all tasks
 STAGES = "stages, by the fraction of the rows of each task that is selected"
 
 
 def plot_cluster_sizes(model: Any, ax: Any = None) -> Any:
-    """Plot the share of each cluster in each task, with a cross at clusters that are hardly present.
+    """Plot the share of each cluster in each task, and mark what is not shared by all.
 
-    A cross marks a cluster whose `cluster_support_` in a task is below 0.5, unless the task was left alone: it has few
-    rows compared with the other tasks, or its rows lie elsewhere.
+    A cross marks a cluster that a task does not hold, a star one that no other task holds, and a question mark one of
+    which that is uncertain; see `mtcluster.inspection.relations`.
 
     Parameters
     ----------
     model : fitted model
-        Model with `cluster_sizes_` and `cluster_support_`.
+        Model with `cluster_sizes_`, `cluster_support_` and `cluster_presence_`.
     ax : matplotlib axes, optional
         Axes to draw on. None: new axes.
 
@@ -38,18 +40,21 @@ def plot_cluster_sizes(model: Any, ax: Any = None) -> Any:
     """
     sizes, names = host(attribute(model, "cluster_sizes_", "plot_cluster_sizes")), task_names(model, alone=True)
     shares = 100 * sizes / np.maximum(sizes.sum(axis=1, keepdims=True), np.finfo(np.float64).tiny)
-    weak = (host(model.cluster_support_).T < PRESENT) & (host(model.within_weight_) < 1)[:, None]
+    words = relation_words(on_host(model, PER_TASK))
     m, c = shares.shape
     ax = new_axes(ax, (float(np.clip(0.16 * c * (m + 1), 5.5, 16)), 3.6))
     width, entries = 0.8 / m, []
     for k, color in enumerate(colors(range(m))):
         at = np.arange(c) - 0.4 + width * (k + 0.5)
         ax.bar(at, shares[k], 0.94 * width, color=color)
-        ax.plot(at[weak[k]], shares[k, weak[k]] + 0.02 * shares.max(), "x", color=INK, markersize=5, clip_on=False)
+        for word, shape in MARKS.items():
+            own = words[k] == word
+            if own.any():
+                ax.plot(at[own], shares[k, own] + 0.025 * shares.max(), shape, color=INK, markersize=5, clip_on=False)
         entries += [mark("s", color, names[k])] * (m > 1)
     ax.set_xticks(range(c), [str(j) for j in range(c)])
     ax.set(xlabel="cluster", ylabel="rows of the task, %", xlim=(-0.6, c - 0.4), ylim=(0, 1.08 * shares.max()))
-    add_legend(ax, [*entries, *([mark("x", INK, f"support below {PRESENT:g}")] if weak.any() else [])])
+    add_legend(ax, [*entries, *(mark(shape, INK, word) for word, shape in MARKS.items() if np.any(words == word))])
     return ax
 
 

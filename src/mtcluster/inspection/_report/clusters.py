@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from ...core.arrays import Array
-from .._fitted import PRESENT, sharing
+from .._fitted import PRESENT, candidates_decided, sharing
+from .._relations import listed_places, relation_sentences, relation_words
 from .._words import count, listed, named, number, percent, plain, quoted, rounded
 
 SHARED_FEATURES, TASK_FEATURES = 6, 4  # features shown above the rest, and as many below
@@ -15,7 +16,6 @@ NAMED = 3  # features named in the short description of a cluster
 TELLING = 0.2  # share of the largest difference of any cluster below which a feature is not named
 FAINT = 0.02  # share of the largest difference of the cluster below which a feature is not shown
 ROUNDING = 1e-6  # of that again: a value that is zero but for rounding
-PLACES = 6  # tasks named in a sentence about missing clusters
 PAIRS = 400  # pairs of a task and a cluster whose features are shown; nobody reads more
 TINY = float(np.finfo(np.float64).tiny)
 
@@ -80,25 +80,29 @@ def in_short(features: list[dict[str, Any]], largest: float) -> str:
 
 def sizes(model: Any, names: list[str]) -> dict[str, Any]:
     """Sizes, shares and support of the clusters in the tasks, and sentences about them."""
-    table, together, support = counts(model), sharing(model), model.cluster_support_
-    m, c = table.shape
-    used = table.sum(axis=0) > 0
+    table, together, support, words = counts(model), sharing(model), model.cluster_support_, relation_words(model)
+    m = len(table)
     shares = table / np.maximum(table.sum(axis=1, keepdims=True), 1)
+    weak = (words == "uncertain") & (support < PRESENT) & model.cluster_presence_ & (not candidates_decided(model))
     missing = [
-        {"cluster": int(j), "task": int(k), "support": float(support[j, k]), "few": _few(shares[:, j], k, together)}
-        for j, k in zip(*np.nonzero((support < PRESENT) & together & used[:, None] & (m > 1)), strict=True)
+        {"cluster": int(j), "task": int(k), "support": float(support[k, j]), "few": _few(shares[:, j], k, together)}
+        for j, k in zip(*np.nonzero(weak.T), strict=True)
     ]
-    lacking = {item["cluster"] for item in missing}
+    for item in missing:
+        words[item["task"], item["cluster"]] = "rare" if item["few"] else "elsewhere"
     found = {
         "rows": table.tolist(),
         "shares": rounded(shares),
         "support": rounded(support),
-        "everywhere": [j for j in range(c) if used[j] and j not in lacking],
+        "relations": words.tolist(),
+        "everywhere": np.flatnonzero(np.all(words[together] == "shared", axis=0) & (m > 1)).tolist(),
         "missing": missing,
-        "empty": np.flatnonzero(~used).tolist(),
+        "empty": np.flatnonzero(table.sum(axis=0) == 0).tolist(),
         "alone": np.flatnonzero(~together).tolist(),
+        "decided": candidates_decided(model),
     }
-    return plain({**found, "sentences": _size_sentences(found, names, c)})
+    told = relation_sentences(model, [quoted(name) for name in names], "example", uncertain=candidates_decided(model))
+    return plain({**found, "sentences": [*told, *_size_sentences(found, names)]})
 
 
 def _few(shares: Array, k: int, together: Array) -> bool:
@@ -107,20 +111,15 @@ def _few(shares: Array, k: int, together: Array) -> bool:
     return bool(shares[k] < PRESENT * np.median(shares[others])) if others.any() else True
 
 
-def _size_sentences(found: dict[str, Any], names: list[str], c: int) -> list[str]:
-    m, everywhere, alone, empty = len(names), found["everywhere"], found["alone"], found["empty"]
-    where = "every task that shares" if alone else "every task"
-    present = f"Present in {where}: {named('cluster', everywhere)}." if everywhere else f"No cluster is in {where}."
-    if len(everywhere) + len(empty) == c:
-        present = f"Every cluster is present in {where}."
-    if len(alone) == m:
-        present = "Each task was clustered on its own: a cluster number need not mean the same in two tasks."
-    lines = [present] if m > 1 else []
+def _size_sentences(found: dict[str, Any], names: list[str]) -> list[str]:
+    m, alone, empty, lines = len(names), found["alone"], found["empty"], []
+    if len(alone) == m > 1:
+        lines.append("Each task was clustered on its own: a cluster number need not mean the same in two tasks.")
     if few := places(found["missing"], names, few=True):
-        lines.append(f"Missing or rare: {few}.")
+        lines.append(f"Rare: {few}.")
     if elsewhere := places(found["missing"], names, few=False):
         lines.append(f"Located elsewhere than in the other tasks, possibly a different group: {elsewhere}.")
-    if empty:
+    if empty and (m == 1 or len(alone) == m):
         lines.append(f"Without examples: {named('cluster', empty)}. The data may contain fewer groups.")
     if 0 < len(alone) < m:
         lines.append(
@@ -137,8 +136,7 @@ def places(missing: list[dict[str, Any]], names: list[str], *, few: bool) -> str
         if item["few"] == few:
             by_task.setdefault(item["task"], []).append(item["cluster"])
     told = [f"{named('cluster', found)} in {quoted(names[k])}" for k, found in by_task.items()]
-    more = [f"and in {count(len(told) - PLACES, 'more task')}"] if len(told) > PLACES else []
-    return "; ".join([*told[:PLACES], *more])
+    return listed_places(told)
 
 
 def features(model: Any, names: list[str]) -> dict[str, Any]:
