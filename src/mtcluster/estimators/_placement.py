@@ -34,7 +34,7 @@ def place_tasks(
     model, centers = model.for_tasks(at), centers.for_tasks(at)
     if not new:
         return model, centers, []
-    model, centers = _open_to_all(model, centers, new, held, sizes.sum(axis=0))
+    model, centers = open_to_all(model, centers, new, held, sizes.sum(axis=0))
     shares = np.broadcast_to(model.shares[0], (len(ks),)).copy()
     shares[new] = 0
     Ms, offsets, notes = centers.Ms.copy(), model.offsets, []
@@ -53,7 +53,7 @@ def place_tasks(
     return found, replace(centers, Ms=Ms), notes
 
 
-def _open_to_all(
+def open_to_all(
     model: Model, centers: Centers, new: list[int], held: Array | None, sizes: Array
 ) -> tuple[Model, Centers]:
     """New tasks hold what any task of fit holds, in the proportions of all of them."""

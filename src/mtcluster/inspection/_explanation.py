@@ -150,7 +150,7 @@ def _drawn(found: ConsensusEvidence, weights: Any) -> str:
     """How much tasks share."""
     if not found.n_candidates:
         return f"within_weight={weights.min():g} for"
-    if not weights.any():
+    if not weights.any() or np.isinf(found.shrinkage):
         return "within_weight=0, estimated: the shared centres alone describe"
     low, high = (f"{value:.2f}" for value in (weights.min(), weights.max()))
     values = low if low == high else f"{low} to {high}"

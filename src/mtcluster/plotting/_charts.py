@@ -50,7 +50,8 @@ def plot_cluster_sizes(model: Any, ax: Any = None) -> Any:
         for word, shape in MARKS.items():
             own = words[k] == word
             if own.any():
-                ax.plot(at[own], shares[k, own] + 0.025 * shares.max(), shape, color=INK, markersize=5, clip_on=False)
+                above = {"linestyle": "none", "color": INK, "markersize": 5, "clip_on": False}
+                ax.plot(at[own], shares[k, own] + 0.025 * shares.max(), marker=shape, **above)
         entries += [mark("s", color, names[k])] * (m > 1)
     ax.set_xticks(range(c), [str(j) for j in range(c)])
     ax.set(xlabel="cluster", ylabel="rows of the task, %", xlim=(-0.6, c - 0.4), ylim=(0, 1.08 * shares.max()))

@@ -104,14 +104,15 @@ def test_sizes_are_counts_of_labels(blob_model, summary):
 
 
 def test_a_cluster_that_a_task_lacks_is_told_with_the_reason(blob_model):
-    support = np.ones((4, 3))
-    support[2, 1] = support[3, 0] = 0.1
+    support = np.ones((3, 4))
+    support[1, 2] = support[0, 3] = 0.1
     labels = blob_model.labels_.copy()
     labels[(labels == 2) & (blob_model.task_indices_ == 1)] = 0
-    found = clusters.sizes(changed(blob_model, labels_=labels, cluster_support_=support), ["a", "b", "c"])
+    voted = changed(blob_model, labels_=labels, cluster_support_=support, decisions_=None)
+    found = clusters.sizes(voted, ["a", "b", "c"])
     assert [(item["cluster"], item["task"], item["few"]) for item in found["missing"]] == [(2, 1, True), (3, 0, False)]
     assert found["everywhere"] == [0, 1]
-    assert "Missing or rare: cluster 2 in “b”." in found["sentences"]
+    assert "Rare: cluster 2 in “b”." in found["sentences"]
     assert (
         "Located elsewhere than in the other tasks, possibly a different group: cluster 3 in “a”." in found["sentences"]
     )
@@ -170,7 +171,8 @@ def test_one_task_and_one_cluster_have_a_summary():
 def test_sparse_rows_have_the_summary_of_dense_ones(counts):
     X, _, tasks = counts
     dense, thin = (
-        summarize(SPMTC(n_clusters=3, random_state=0).fit(A, tasks=tasks)) for A in (X, sparse.csr_matrix(X))
+        summarize(SPMTC(n_clusters=3, metric="euclidean", random_state=0).fit(A, tasks=tasks))
+        for A in (X, sparse.csr_matrix(X))
     )
     assert dense["sizes"] == thin["sizes"]
 
@@ -331,7 +333,8 @@ CALM = {
     "n_features": 5,
     "tasks": [{"name": name} for name in "abc"],
     "certainty": {"word": "clear", "agreement": 0.99, "clusters": []},
-    "sizes": {"empty": [], "alone": [], "missing": [], "shares": [[0.6, 0.4]] * 3},
+    "sizes": {"empty": [], "alone": [], "missing": [], "shares": [[0.6, 0.4]] * 3, "decided": True}
+    | {"relations": [["shared", "shared"]] * 3},
     "features": {
         "clusters": [{"cluster": 0, "share": 0.6}, {"cluster": 1, "share": 0.4}],
         "leading": {"name": "iron", "share": 0.4},
@@ -368,6 +371,14 @@ def test_nothing_stands_out_where_nothing_does():
             "The tasks are not alike: the highest relatedness is 0.30 of 1.",
         ),
         (
+            {"sizes": {"relations": [["shared", "absent"], ["shared", "private"], ["shared", "absent"]]}},
+            "In one task only: cluster 1 in “b”.",
+        ),
+        (
+            {"sizes": {"relations": [["shared", "uncertain"], ["uncertain", "shared"], ["shared", "shared"]]}},
+            "Present or absent, with little evidence for either: clusters 1 in “a” and 0 in “b”.",
+        ),
+        (
             {"sizes": {"missing": [{"cluster": 1, "task": 0, "few": True}]}},
             "Rare: cluster 1 in “a”.",
         ),
@@ -387,6 +398,17 @@ def test_nothing_stands_out_where_nothing_does():
 )
 def test_each_rule_fires_alone(parts, expected):
     assert found_in(**parts) == [expected]
+
+
+def test_a_task_that_holds_one_cluster_is_no_news_where_that_was_decided():
+    alone = {"shares": [[0.5, 0.5], [0.0, 1.0]], "relations": [["shared"] * 2, ["absent", "shared"]]}
+    assert found_in(sizes=alone) == ["Nothing stands out."]
+    assert found_in(sizes=alone | {"decided": False}) == ["Almost all examples in one cluster: “b” (100\u00a0%)."]
+
+
+def test_tasks_that_cannot_be_compared_are_not_called_unlike():
+    matrix = [[1, None, 0.2], [None, 1, 0.6], [0.2, 0.6, 1]]
+    assert found_in(relatedness={"matrix": matrix}) == ["Nothing stands out."]
 
 
 def test_tasks_that_were_all_clustered_apart_on_purpose_are_no_news():
