@@ -27,6 +27,7 @@ from .vote import vote
 SMOOTHING = (5, 2)  # neighbours and steps of the rows that half of the starts are found on
 SEED_ITER, TRIAL_ITER, MAX_ITER = 8, 5, 25  # iterations: of k-means for starts, of all mixtures, of those that go on
 SEED_TOL, TOL = 5e-4, 1e-4
+DIGITS = 6  # of the criterion, so that rounding does not choose between equally good candidates
 SHRINKAGES = (np.inf, 10.0)  # κ: no centres of their own, or such that are drawn to the shared ones by ten rows
 
 
@@ -74,12 +75,12 @@ class Candidates:
         judge = self._judge(rows, metric)
         state = first_state(rows, model, labels * len(settings), energy=False)
         found = alternate(rows, model, state, max_iter=TRIAL_ITER, tol=TOL).state
-        best = np.argsort(judge(*_sums(rows, found, n_clusters), free), kind="stable")[: self.n_kept]
+        best = np.argsort(judge(*_sums(rows, found, n_clusters), free).round(DIGITS), kind="stable")[: self.n_kept]
         best = np.sort(best).tolist()
         found = alternate(rows, model.runs(best), found.runs(rows, best), max_iter=MAX_ITER, tol=TOL).state
         free, kappa = free[best], kappa[best]
         values = judge(*_sums(rows, found, n_clusters), free)
-        order = np.argsort(values, kind="stable")
+        order = np.argsort(values.round(DIGITS), kind="stable")
         lead = order[0]
         voters = [int(run) for run in order if free[run] == free[lead]][: self.n_members]
         members = [[P[run].argmax(axis=0) for P in found.Ps] for run in voters]
