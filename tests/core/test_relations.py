@@ -62,6 +62,12 @@ def test_support_of_an_empty_cluster_is_0_and_of_one_task_1():
     assert_allclose(support(np.stack([Ms[0]] * 3), np.full((3, 4), 10.0), everyone), 1)
 
 
+def test_a_cluster_of_one_task_alone_is_present_there():
+    Ms, sizes = RNG.normal(size=(3, 4, 5)), np.full((3, 4), 10.0)
+    sizes[1:, 3] = 0
+    assert_array_equal(support(Ms, sizes, np.ones(3, dtype=bool))[:, 3], [1, 0, 0])
+
+
 @pytest.mark.slow
 def test_an_unrelated_task_stands_out():
     for seed in range(3):

@@ -129,7 +129,7 @@ def test_a_new_task_is_placed_also_where_every_task_was_left_alone(blobs, shift)
     """The sizes that weigh the middle must not add up to nothing."""
     alone = Consensus(smoothings=((5, 1),), n_init_member=1, n_init_own=2, min_agreement=1.1)
     X = blobs.X + shift * blobs.tasks[:, None]
-    model = SPMTC(4, init=alone, task_offset="mean", random_state=0).fit(X, tasks=blobs.tasks)
+    model = SPMTC(4, init=alone, task_offset="mean", metric="euclidean", random_state=0).fit(X, tasks=blobs.tasks)
     assert_array_equal(model.within_weight_, 1)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)

@@ -49,8 +49,8 @@ def support(Ms: Array, sizes: Array, sharing: Array) -> Array:
     it lies there and in the others: 1 − ‖a − b‖² / 2 max(‖a‖ ‖b‖, 1) for its contrasts a and b, in units of the spread
     between the clusters of the task. That is the cosine of contrasts of one length, and 1 for a cluster in the middle,
     whose contrast has no direction. A cluster that is absent from a task keeps few rows there, or takes rows that lie
-    elsewhere. The others are the tasks that share, `sharing` (m,): numbers of clusters in a task that was left alone
-    mean little.
+    elsewhere. A cluster that no other task has is present where it has rows. The others are the tasks that share,
+    `sharing` (m,): numbers of clusters in a task that was left alone mean little.
     """
     m, c, _ = Ms.shape
     P, C = shares(sizes), contrasts(Ms, sizes)
@@ -68,7 +68,8 @@ def support(Ms: Array, sizes: Array, sharing: Array) -> Array:
         ratio = np.where(usual > 0, np.minimum(1, P[k] / np.where(usual > 0, usual, 1)), P[k] > 0)
         lengths = np.linalg.norm(C[k], axis=1) * np.linalg.norm(elsewhere, axis=1)
         apart = np.sum((C[k] - elsewhere) ** 2, axis=1) / (2 * np.maximum(lengths, 1))
-        found[k] = np.where(sizes[k] > 0, ratio * np.clip(1 - apart, 0, 1), 0)
+        alike = np.where(sizes[others].any(axis=0), np.clip(1 - apart, 0, 1), 1)
+        found[k] = np.where(sizes[k] > 0, ratio * alike, 0)
     return found
 
 

@@ -27,7 +27,7 @@ from ..core.starts import STARTS, Start, tried
 from ..engines import Engine, engine_of
 from ._capabilities import check_capabilities, check_sizes
 from ._fitted import FittedModelMixin
-from ._metric import candidates_decide, clusters_per_task, metric_of
+from ._metric import candidates_decide, clusters_per_task, metric_of, unused_clusters_per_task
 from ._multistart import Maker, Run, best_of
 from ._presence import cluster_presence, task_relatedness
 from ._progress import FitProgress, tell, warn_user
@@ -165,19 +165,26 @@ class MultiTaskClusterer(
         model = Model(self.n_clusters, share, n_components, coupling, membership)
         metric, metric_reason = metric_of(self, engine, coupling, membership, model, how.dimensions)
         framed = candidates_decide(metric, metric_reason)
+        per_task = clusters_per_task(self._n_clusters_per_task(), self.n_clusters, engine.labels)
+        if per_task is not None and not (framed and voted):
+            raise ValueError(unused_clusters_per_task(metric_reason if voted else "start"))
         if framed:
-            model, offset, reason, gain, form = self._decide_frame(engine, model, how, metric == "shared", random_state)
+            model, offset, reason, gain, form = self._decide_frame(
+                engine, model, how, per_task, metric == "shared", random_state
+            )
         else:
             model, offset, reason, gain, form = self._decide_offset(engine, model, how, random_state)
         result = form() if auto or voted else None
         if result is not None and (auto or framed):
             decided = result.model
+            if not voted:  # clusters of other starts have other numbers
+                decided = replace(decided, present=None, log_shares=None)
             if not (auto and coupling.supports.task_shares):
                 decided = replace(decided, within_weight=model.within_weight)
             model = decided
         if reason == "criterion":
             offset = "matched" if model.matched else "none"
-        self._support = None if result is None else result.support
+        self._support = result.support if result is not None and voted else None
         makers, lead = self._starts(engine, model, how, result if voted else None, form)
         reason_of_share = "none" if not hasattr(self, "within_weight") else "set" if not auto else (
             "one task" if m == 1 else "consensus" if coupling.supports.task_shares else "coupling")  # fmt: skip
@@ -214,11 +221,16 @@ class MultiTaskClusterer(
         return model, offset, reason, gain, form
 
     def _decide_frame(
-        self, engine: Engine, model: Model, how: Consensus, measured: bool, random_state: np.random.RandomState
+        self,
+        engine: Engine,
+        model: Model,
+        how: Consensus,
+        per_task: Array | None,
+        measured: bool,
+        random_state: np.random.RandomState,
     ) -> tuple[Model, str, str, float | None, Any]:
         """Where candidates decide: the model with offsets that are known, which and why, and what forms a consensus."""
         asked, auto = self._task_offset(), self._within_weight() == "auto"
-        per_task = clusters_per_task(self._n_clusters_per_task(), self.n_clusters, engine.labels)
         offset, reason = asked, "set"
         if asked == "auto":
             alone = len(engine.labels) == 1
