@@ -182,13 +182,14 @@ class FittedModelMixin(TransformerMixin):
             Rows, seen or new.
         tasks : sequence of n hashable labels, optional
             The task of each row. For rows of a task that was not in `fit` the shared centres decide, and a warning
-            names it; where the means of tasks were removed (`task_offset_`), so is the mean of the new task, if it has
-            at least 5 rows per cluster. None after a fit of several tasks: the shared centres decide for all rows.
+            names it; where tasks have offsets (`task_offset_`), the new task is placed by its mean, if it has at least
+            5 rows per cluster. None after a fit of several tasks: the shared centres decide for all rows.
 
         Returns
         -------
         labels : array of shape (n,)
-            Cluster numbers, the same in every task.
+            Cluster numbers, the same in every task; of clusters that the task holds (`cluster_presence_`). A new task
+            may hold all of them.
         """
         engine = self._open(X, tasks, "predict")
         labels_only, xp = MEMBERSHIPS[self.membership_].labels_only, engine.xp
@@ -230,7 +231,7 @@ class FittedModelMixin(TransformerMixin):
         Returns
         -------
         scores : array of shape (n,)
-            Minus the squared distance between a row and its reconstruction.
+            Minus the squared distance between a row and its reconstruction, in the metric of the model.
         """
         engine = self._open(X, tasks, "score_samples")
         return -engine.gather(self._read(engine)[1])
@@ -259,7 +260,7 @@ class FittedModelMixin(TransformerMixin):
         return -float(engine.apply(weighted_sums, Ls)[-1].sum() / engine.summary.sizes.sum())
 
     def transform(self, X: Any) -> Array:
-        """Coordinates of each row in the shared subspace, X W.
+        """Coordinates of each row in the shared subspace: X W, or X S⁻¹ W with a shared metric.
 
         Parameters
         ----------
