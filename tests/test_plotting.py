@@ -196,6 +196,22 @@ def test_relatedness_has_numbers_and_names(model):
     assert [text.get_text() for text in ax.get_yticklabels()] == ["Berlin", "Paris", "Rome"]
 
 
+def test_tasks_that_cannot_be_compared_have_no_number():
+    X, y, tasks = make_multitask_blobs(60, 6, n_tasks=3, n_clusters=3, separation=12, random_state=0)
+    kept = (tasks != 1) | (y == 0)
+    model = LabelDescription().fit(X[kept], y[kept], tasks=tasks[kept])
+    found = texts(plot_relatedness(model))
+    assert [i for i, told in enumerate(found) if told == "–"] == [1, 3, 5, 7]
+
+
+def test_private_clusters_have_a_star():
+    X, y, tasks = make_multitask_blobs(60, 6, n_tasks=2, n_clusters=3, separation=12, random_state=0)
+    kept = (tasks == 0) | (y != 1)
+    ax = plot_cluster_sizes(SPMTC(3, random_state=0).fit(X[kept], tasks=tasks[kept]))
+    assert in_legend(ax) == ["task 0", "task 1", "absent", "private"]
+    assert [line.get_marker() for line in ax.lines] == ["*", "x"]
+
+
 def test_a_selection_is_drawn_from_itself_or_its_table():
     table = Table(n_clusters=[2, 3, 4], stability=[0.4, 0.9, 0.6], error=[0.1, 0.0, 0.2])
     found = Selection(table, 3, "3 clusters")

@@ -62,6 +62,14 @@ def test_support_of_an_empty_cluster_is_0_and_of_one_task_1():
     assert_allclose(support(np.stack([Ms[0]] * 3), np.full((3, 4), 10.0), everyone), 1)
 
 
+def test_a_cluster_that_is_missing_does_not_move_the_others():
+    Ms, sizes = np.stack([RNG.normal(size=(5, 6))] * 3), np.full((3, 5), 10.0)
+    sizes[1, 2] = 0
+    found = support(Ms, sizes, np.ones(3, dtype=bool))
+    assert found[1, 2] == 0
+    assert_allclose(np.delete(found[1], 2), 1)
+
+
 def test_a_cluster_of_one_task_alone_is_present_there():
     Ms, sizes = RNG.normal(size=(3, 4, 5)), np.full((3, 4), 10.0)
     sizes[1:, 3] = 0
@@ -101,6 +109,5 @@ def test_a_class_that_is_absent_from_a_task_has_no_support_there():
         cluster = np.bincount(model.labels_[y == digit], minlength=10).argmax()
         k = model.tasks_.tolist().index(task)
         assert model.cluster_support_[k, cluster] < 0.3
-        others = np.ones_like(model.cluster_support_, dtype=bool)
-        others[k, cluster] = False
-        assert model.cluster_support_[others].min() > model.cluster_support_[k, cluster]
+        assert_array_equal(model.cluster_presence_[:, cluster], np.arange(3) != k)
+        assert model.cluster_presence_.sum() >= 27

@@ -217,8 +217,8 @@ def by_candidates(*, offset="none", weight=0.0, **evidence):
 def test_candidates_are_told_with_their_number(model):
     told = said(model, by_candidates(), within_weight_=np.zeros(3))
     assert (
-        "Start: a consensus of the best 8 of 48 Gaussian mixtures that differ in their start, in offsets and in whether "
-        "tasks have centres of their own, on all 120 rows" in told
+        "Start: a consensus of the best 8 of 48 Gaussian mixtures that differ in their start, in offsets and in "
+        "whether tasks have centres of their own, on all 120 rows" in told
     )
     assert "Metric: shared by default. Distances are relative to the scatter within clusters" in told
 
@@ -236,8 +236,16 @@ def test_how_much_tasks_share_is_estimated_with_candidates(model):
 @pytest.mark.parametrize(
     ("offset", "criterion", "sentence"),
     [
-        ("none", {False: -2.0, True: -1.5}, "Task offsets: none; with them the criterion of the best candidate is 0.5 h"),
-        ("matched", {False: -2.0, True: -2.25}, "in common; with them the criterion of the best candidate is 0.25 lower"),
+        (
+            "none",
+            {False: -2.0, True: -1.5},
+            "Task offsets: none; with them the criterion of the best candidate is 0.5 h",
+        ),
+        (
+            "matched",
+            {False: -2.0, True: -2.25},
+            "in common; with them the criterion of the best candidate is 0.25 lower",
+        ),
         ("matched", {True: -2.0}, "in common; no candidate without them was among the best. Task 'b' has the largest"),
         ("none", {False: -2.0}, "Task offsets: none; no candidate with them was among the best."),
     ],
@@ -265,7 +273,9 @@ def test_every_reason_for_a_metric_has_its_sentence(model, reason):
     told = said(model, replace(DECISIONS, metric_reason=reason))
     assert line in told
     assert "fewer dimensions" not in told
-    decided = said(model, replace(by_candidates(), metric="euclidean", metric_reason=reason), within_weight_=np.zeros(3))
+    decided = said(
+        model, replace(by_candidates(), metric="euclidean", metric_reason=reason), within_weight_=np.zeros(3)
+    )
     assert f"{line} The fits that decided about the tasks had a shared metric, in fewer dimensions." in decided
 
 

@@ -26,7 +26,15 @@ def test_centres_sizes_and_losses_are_those_of_the_labels(blobs, as_container):
 def test_it_has_what_reports_and_pictures_read(blobs):
     X, y, tasks = blobs
     found, model = LabelDescription().fit(X, y, tasks=tasks), SPMTC(4, random_state=0).fit(X, tasks=tasks)
-    for name in ("memberships_", "task_relatedness_", "cluster_support_", "cluster_presence_", "map_", "map_rows_", "task_indices_"):
+    for name in (
+        "memberships_",
+        "task_relatedness_",
+        "cluster_support_",
+        "cluster_presence_",
+        "map_",
+        "map_rows_",
+        "task_indices_",
+    ):
         assert getattr(found, name).shape == getattr(model, name).shape, name
 
 

@@ -59,7 +59,10 @@ def test_uncertain_clusters_are_told_with_what_was_decided():
     support = np.where(TRUE, 0.9, 0.1)
     support[0, 1], support[2, 2] = 0.55, 0.45
     lines = said(cluster_support_=support)
-    assert "Uncertain: cluster 1 (held, support 0.55) in task 'a'; cluster 2 (not held, support 0.45) in task 'c'." in lines
+    assert (
+        "Uncertain: cluster 1 (held, support 0.55) in task 'a'; cluster 2 (not held, support 0.45) in task 'c'."
+        in lines
+    )
 
 
 def test_clusters_of_a_task_that_was_left_alone_are_its_own():
@@ -89,7 +92,9 @@ def test_clusters_without_rows_are_told_apart_from_absent_ones():
 def test_location_is_not_told_from_composition_with_fewer_than_two_common_clusters():
     assert not any("Fewer than two" in line for line in said())
     lines = said(task_offset_="matched")
-    told = "Fewer than two clusters in common with the other tasks: task 'b'. Where such a task lies cannot be told from"
+    told = (
+        "Fewer than two clusters in common with the other tasks: task 'b'. Where such a task lies cannot be told from"
+    )
     assert lines[-1] == f"{told} what it holds, and the smaller offset was taken."
 
 

@@ -158,7 +158,9 @@ def _write(out: Path, rows: Prepared, model: Any, described: Any, related: Relat
     folder.write_csv(out / layout.LABELS, columns)
     centers = folder.center_columns(described, rows.features, rows.preprocessor.inverse_transform_centers)
     folder.write_csv(out / layout.CENTERS, centers)
-    folder.write_csv(out / layout.RELATIONS, related.table | {"support": [round(s, 6) for s in related.table["support"]]})
+    folder.write_csv(
+        out / layout.RELATIONS, related.table | {"support": [round(s, 6) for s in related.table["support"]]}
+    )
     contents = {
         "format": folder.FORMAT,
         "model": model,

@@ -349,6 +349,8 @@ class MultiTaskClusterer(
         if model.metric is not None:
             if model.metric.V is not None:
                 self.metric_directions_ = model.metric.V
+            assert centers.K is not None
+            assert centers.rest is not None
             self.metric_covariance_, self.metric_rest_ = centers.K, float(centers.rest)
         if centers.log_shares is not None:
             self.log_proportions_ = np.array(centers.log_shares)

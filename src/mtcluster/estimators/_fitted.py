@@ -143,7 +143,7 @@ class FittedModelMixin(TransformerMixin):
         if self.metric_ == "shared":
             V = host(self.metric_directions_) if hasattr(self, "metric_directions_") else None
             model = replace(model, metric=Metric(V))
-            centers = replace(centers, K=host(self.metric_covariance_), rest=np.float64(self.metric_rest_))
+            centers = replace(centers, K=host(self.metric_covariance_), rest=np.asarray(self.metric_rest_))
         return model, centers
 
     def _open(self, X: Any, tasks: Any, method: str, sample_weight: Any = None) -> Engine:

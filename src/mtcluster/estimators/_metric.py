@@ -108,7 +108,7 @@ def clusters_per_task(value: Any, n_clusters: int, labels: Array) -> Array | Non
             )
     if sum(numbers) < n_clusters:
         raise ValueError(
-            f"n_clusters_per_task adds up to {sum(numbers)}, below n_clusters={n_clusters}: some cluster would be in no "
-            "task. n_clusters counts the clusters of all tasks together."
+            f"n_clusters_per_task adds up to {sum(numbers)}, below n_clusters={n_clusters}: some cluster would be in "
+            "no task. n_clusters counts the clusters of all tasks together."
         )
     return np.array(numbers, dtype=int)

@@ -75,4 +75,6 @@ def _offset(engine: Engine, i: int, centers: Centers, sizes: Array) -> tuple[Arr
         return 0.0, f"{name} has too few rows to tell where it lies; they are taken to lie as the tasks of fit do."
     weights = sizes.sum(axis=0)
     middle = weights @ shared / weights.sum()
-    return engine.summary.means[i] - middle, f"{name} was placed by its mean, as if it held the clusters in the proportions of fit."
+    return engine.summary.means[
+        i
+    ] - middle, f"{name} was placed by its mean, as if it held the clusters in the proportions of fit."

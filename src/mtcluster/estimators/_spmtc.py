@@ -145,8 +145,8 @@ class SPMTC(MultiTaskClusterer):
     metric_rest_ : float
         With a shared metric, the variance in all other directions.
     log_proportions_ : array of shape (m, c)
-        With a shared metric that decided what tasks hold, the log of the proportions of the clusters in each task, which
-        labels take into account.
+        With a shared metric that decided what tasks hold, the log of the proportions of the clusters in each task,
+        which labels take into account.
     task_offset_ : str
         Treatment of the location of tasks that was used.
     task_offsets_ : array of shape (m, d)

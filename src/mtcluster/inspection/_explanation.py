@@ -93,7 +93,9 @@ def _start(made: Decisions, n: int, m: int) -> str:
     fits = f"{found.n_members} quick fits that differ in {differ}rows follow their neighbours and where they started"
     if found.n_candidates:
         differ = ", in offsets and in whether tasks have centres of their own" * (m > 1)
-        fits = f"the best {found.n_members} of {found.n_candidates} Gaussian mixtures that differ in their start{differ}"
+        fits = (
+            f"the best {found.n_members} of {found.n_candidates} Gaussian mixtures that differ in their start{differ}"
+        )
     line = (
         f"Start: a consensus of {fits}, on {seen} in {count(found.n_dimensions, 'dimension')}. On average "
         f"{100 * found.unanimity:.0f} % of the fits agree on the cluster of a row: {MEANING[grade(found.unanimity)]}."
@@ -212,7 +214,10 @@ def _largest_offset(model: Any) -> str:
         K, V = model.metric_covariance_, getattr(model, "metric_directions_", None)
         inside = b if V is None else b @ V
         rest = (np.sum(b**2, axis=1) - np.sum(inside**2, axis=1)).clip(0) / model.metric_rest_
-        moved, unit = np.sqrt(np.sum(inside @ np.linalg.inv(K) * inside, axis=1) + rest), " times the width of a cluster"
+        moved, unit = (
+            np.sqrt(np.sum(inside @ np.linalg.inv(K) * inside, axis=1) + rest),
+            " times the width of a cluster",
+        )
     else:
         moved = np.linalg.norm(b, axis=1)
     return f" Task {model.tasks_.tolist()[int(np.argmax(moved))]!r} has the largest offset ({moved.max():.3g}{unit})."
@@ -254,4 +259,3 @@ def relatedness_sentence(R: Any, known: Any, names: list[str]) -> str:
         f"{ALIKE:g} or more, of at most 1). It is highest for {a} and {b} ({related(high)}) and lowest for {c} and {d} "
         f"({related(low)}).{others}"
     )
-

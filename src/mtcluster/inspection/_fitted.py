@@ -5,6 +5,8 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
+
 from ..core.arrays import Array, host
 
 PRESENT = 0.5  # support from which a cluster counts as present in a task
@@ -35,6 +37,17 @@ def candidates_decided(model: Any) -> bool:
     """Whether candidates with a shared metric decided which task holds which cluster, and support is that evidence."""
     found = None if model.decisions_ is None else model.decisions_.consensus
     return found is not None and found.n_candidates > 0
+
+
+def feature_widths(model: Any) -> Array:
+    """(d,) the width of a cluster in each feature, where a shared metric has measured it; else 1."""
+    d = model.task_centers_.shape[2]
+    if getattr(model, "metric_", None) != "shared":
+        return np.ones(d)
+    K, V = model.metric_covariance_, getattr(model, "metric_directions_", None)
+    if V is None:
+        return np.sqrt(np.diag(K))
+    return np.sqrt(np.sum(V @ K * V, axis=1) + model.metric_rest_ * np.clip(1 - np.sum(V**2, axis=1), 0, None))
 
 
 def comparable(model: Any) -> Array:

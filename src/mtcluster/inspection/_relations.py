@@ -13,8 +13,6 @@ from ..core.arrays import Array
 from ._fitted import PER_TASK, PRESENT, UNSURE, on_host, sharing
 from ._words import count, listed, named
 
-COLUMNS = ("cluster", "task", "relation", "support", "rows")
-
 
 @dataclass(frozen=True)
 class Relations:
@@ -85,7 +83,9 @@ def relations(model: Any) -> Relations:
             "mtcluster.inspection.LabelDescription().fit(X, labels, tasks=tasks) makes one from any labels."
         )
     held = on_host(model, PER_TASK)
-    return Relations(relation_table(held), relation_sentences(held, [f"task {task!r}" for task in held.tasks_.tolist()]))
+    return Relations(
+        relation_table(held), relation_sentences(held, [f"task {task!r}" for task in held.tasks_.tolist()])
+    )
 
 
 def relation_words(model: Any) -> Array:
@@ -106,7 +106,13 @@ def relation_table(model: Any) -> Table:
     words, tasks, sizes = relation_words(model), model.tasks_.tolist(), model.cluster_sizes_
     m, c = words.shape
     return Table.from_rows(
-        dict(zip(COLUMNS, (j, tasks[k], str(words[k, j]), float(model.cluster_support_[k, j]), _rows(sizes[k, j]))))
+        {
+            "cluster": j,
+            "task": tasks[k],
+            "relation": str(words[k, j]),
+            "support": float(model.cluster_support_[k, j]),
+            "rows": _rows(sizes[k, j]),
+        }
         for j in range(c)
         for k in range(m)
     )
@@ -127,11 +133,13 @@ def relation_sentences(model: Any, names: list[str], row: str = "row", *, uncert
     lines = []
     if common := np.flatnonzero(np.all(words[together] == "shared", axis=0)).tolist():
         lines.append(f"Present in {where}: {named('cluster', common)}.")
-    for k in np.flatnonzero(together):
+    for k in np.flatnonzero(together).tolist():
         own = np.flatnonzero((words[k] == "private") | (_only(model, k) & (words[k] == "uncertain")))
         told = [f"cluster {j} ({count(round(float(model.cluster_sizes_[k, j])), row)})" for j in own]
         if told:
-            lines.append(f"Private to {names[k]}: {listed(told)}; no other task holds {'it' if len(own) == 1 else 'them'}.")
+            lines.append(
+                f"Private to {names[k]}: {listed(told)}; no other task holds {'it' if len(own) == 1 else 'them'}."
+            )
     lines += _places("Absent", words == "absent", together, names)
     if uncertain:
         lines += _places("Uncertain", words == "uncertain", together, names, model)
@@ -148,10 +156,12 @@ def _places(word: str, at: Array, together: Array, names: list[str], model: Any 
     """Which clusters are in this relation to which tasks; with a model, what was decided and by what support."""
     told = []
     for k in np.flatnonzero(together & at.any(axis=1)).tolist():
-        own = np.flatnonzero(at[k]).tolist()
+        own: list[Any] = np.flatnonzero(at[k]).tolist()
         if model is not None:
             there = ["not " * (not model.cluster_presence_[k, j]) + "held" for j in own]
-            own = [f"{j} ({how}, support {model.cluster_support_[k, j]:.2f})" for j, how in zip(own, there, strict=True)]
+            own = [
+                f"{j} ({how}, support {model.cluster_support_[k, j]:.2f})" for j, how in zip(own, there, strict=True)
+            ]
         told.append(f"{named('cluster', own)} in {names[k]}")
     return [f"{word}: {listed_places(told)}."] if told else []
 

@@ -73,8 +73,8 @@ def to_kmeans(model: Any, task: Hashable | None = None) -> KMeans:
         why = "the memberships are non-negative mixtures, and k-means has one cluster per row"
     elif not exact:
         why = (
-            f"the shared centres attract the {int(held.sum())} clusters to different degrees, which centres with {C.shape[1]} "
-            "feature(s) cannot reproduce"
+            f"the shared centres attract the {int(held.sum())} clusters to different degrees, which centres with "
+            f"{C.shape[1]} feature(s) cannot reproduce"
         )
     elif _far(centers[held]):
         why = (
@@ -120,7 +120,7 @@ def _measured_centers(model: Any, k: int | None) -> tuple[Array, Array]:
     if k is None:
         sizes, sharing = host(model.cluster_sizes_), host(model.within_weight_) < 1
         total = (sizes[sharing] if sharing.any() else sizes).sum(axis=0)
-        fitted, centers = open_to_all(fitted, centers, [0], present.any(axis=0), total)
+        fitted, centers = open_to_all(fitted, centers, [0], np.asarray(present.any(axis=0)), total)
         fitted = replace(fitted, within_weight=np.zeros(1), offsets=None)
     middle = centers.Z.mean(axis=0)
     terms = fitted.terms(centers.runs(None), middle[None], energy=False)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..core.arrays import host
-from ..inspection._fitted import PER_TASK, on_host
+from ..inspection._fitted import PER_TASK, comparable, on_host
 from ..inspection._relations import relation_words
 from ..inspection._words import listed
 from ._style import BLUE, COLORS, GREY, INK, LIGHT, ORANGE, add_legend, attribute, colors, mark, new_axes, task_names
@@ -62,6 +62,8 @@ def plot_cluster_sizes(model: Any, ax: Any = None) -> Any:
 def plot_relatedness(model: Any, ax: Any = None) -> Any:
     """Plot the relatedness of the tasks, the matrix `task_relatedness_` with values from 0 to 1.
 
+    Two tasks that hold fewer than two common clusters cannot be compared; their cell is grey.
+
     Parameters
     ----------
     model : fitted model
@@ -75,15 +77,18 @@ def plot_relatedness(model: Any, ax: Any = None) -> Any:
         Axes with the plot.
     """
     R, names = host(attribute(model, "task_relatedness_", "plot_relatedness")), task_names(model)
+    known = comparable(on_host(model, PER_TASK)) | np.eye(len(R), dtype=bool)
     side, long = float(np.clip(2.0 + 0.55 * len(R), 3.2, 12)), max(map(len, names)) > 4
     ax = new_axes(ax, (side + 0.9, side))
-    drawn = ax.imshow(R, vmin=0, vmax=1, cmap="Blues")
+    ax.set_facecolor(LIGHT)
+    drawn = ax.imshow(np.ma.masked_array(R, ~known), vmin=0, vmax=1, cmap="Blues")
     ax.set_xticks(range(len(R)), names, rotation=45 * long, rotation_mode="anchor", ha="right" if long else "center")
     ax.set_yticks(range(len(R)), names)
     ax.set(xlabel="task", ylabel="task")
     ax.tick_params(length=0)
     for i, j in np.ndindex(R.shape) if len(R) <= NUMBERED else ():
-        ax.text(j, i, f"{R[i, j]:.2f}", ha="center", va="center", color="white" if R[i, j] > 0.6 else INK, fontsize=9)
+        told, color = f"{R[i, j]:.2f}" if known[i, j] else "–", "white" if known[i, j] and R[i, j] > 0.6 else INK
+        ax.text(j, i, told, ha="center", va="center", color=color, fontsize=9)
     ax.figure.colorbar(drawn, ax=ax, label="relatedness")
     return ax
 

@@ -90,6 +90,22 @@ def test_features_come_largest_first_above_and_then_below():
     assert clusters.in_short(found, 1e9) == "close to the overall mean: no feature stands out"
 
 
+def test_features_are_compared_in_widths_of_a_cluster_with_a_shared_metric(blob_model):
+    units = np.array([1e-3, 1, 1, 1e3, 1, 1])
+    turned = changed(
+        blob_model,
+        metric_covariance_=blob_model.metric_covariance_ * np.outer(units, units),
+        task_centers_=blob_model.task_centers_ * units,
+        task_offsets_=blob_model.task_offsets_ * units,
+        subspace_=blob_model.subspace_ * units[:, None],
+    )
+    assert blob_model.metric_ == "shared"
+    first, second = (clusters.features(model, list("abcdef")) for model in (blob_model, turned))
+    for one, other in zip(first["clusters"], second["clusters"], strict=True):
+        assert one["in_short"] == other["in_short"]
+        np.testing.assert_allclose(*([f["difference"] for f in found["shared"]] for found in (one, other)), rtol=1e-3)
+
+
 def test_the_leading_feature_has_its_share_of_the_spread():
     Z, sizes = np.array([[0.0, 0.0], [3.0, 1.0]]), np.array([1.0, 1.0])
     assert clusters.leading(Z, sizes, ["a", "b"]) == {"name": "a", "share": pytest.approx(0.9)}
@@ -328,6 +344,7 @@ def test_borders_of_clusters_are_those_of_rows_for_clusters_of_one_size():
 
 
 CALM = {
+    "metric": "euclidean",
     "n_tasks": 3,
     "n_clusters": 2,
     "n_features": 5,
@@ -398,6 +415,10 @@ def test_nothing_stands_out_where_nothing_does():
 )
 def test_each_rule_fires_alone(parts, expected):
     assert found_in(**parts) == [expected]
+
+
+def test_scales_of_features_are_no_matter_with_a_shared_metric():
+    assert found_in(features={"leading": {"name": "iron", "share": 0.9}}, metric="shared") == ["Nothing stands out."]
 
 
 def test_a_task_that_holds_one_cluster_is_no_news_where_that_was_decided():

@@ -90,14 +90,14 @@ def _missing(summary: dict[str, Any]) -> Advice:
     if private := [f"{j} in {quoted(names[k])}" for k, j, word in cells if word == "private"]:
         yield (
             f"In one task only: {named('cluster', private)}.",
-            "Compare its features with those of the other clusters: it may be a group that the other tasks lack, or one "
-            "of theirs that lies elsewhere in this task.",
+            "Compare its features with those of the other clusters: it may be a group that the other tasks lack, or "
+            "one of theirs that lies elsewhere in this task.",
         )
     if uncertain := [f"{j} in {quoted(names[k])}" for k, j, word in cells if word == "uncertain"]:
         yield (
             f"Present or absent, with little evidence for either: {named('cluster', uncertain)}.",
-            "Look at the examples near it. If you know how many clusters each task holds, say so: n_clusters_per_task, or "
-            "--clusters-per-task on the command line.",
+            "Look at the examples near it. If you know how many clusters each task holds, say so: n_clusters_per_task, "
+            "or --clusters-per-task on the command line.",
         )
     for few, what, then in (
         (True, "Rare", "The few examples that have this cluster number there may not belong to it: look at some."),
@@ -115,7 +115,7 @@ def _data(summary: dict[str, Any]) -> Advice:
             "Look at the table of outliers: are they errors, in other units, or a group of their own? Correct or "
             "remove what is wrong, and fit again.",
         )
-    if summary["n_features"] > 2 and leading["share"] > RULING:
+    if summary["metric"] != "shared" and summary["n_features"] > 2 and leading["share"] > RULING:
         yield (
             f"Feature {quoted(leading['name'])} accounts for {percent(leading['share'])} of the variance between "
             "clusters.",

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...core.arrays import Array
-from .._fitted import PRESENT, candidates_decided, sharing
+from .._fitted import PRESENT, candidates_decided, feature_widths, sharing
 from .._relations import listed_places, relation_sentences, relation_words
 from .._words import count, listed, named, number, percent, plain, quoted, rounded
 
@@ -53,8 +53,11 @@ def shared_centers(model: Any) -> tuple[Array, Array]:
     return share @ model.task_offsets_[together] + (share @ model.task_scales_[together]) * Z, sizes.sum(axis=0)
 
 
-def standing_out(difference: Array, here: Array, names: list[str], most: int) -> list[dict[str, Any]]:
-    """The features that are most above the rest, largest first, then those most below."""
+def standing_out(
+    difference: Array, here: Array, names: list[str], most: int, widths: Array | float = 1.0
+) -> list[dict[str, Any]]:
+    """The features that are most above the rest, largest first, then those most below, in units of `widths`."""
+    rest, difference = here - difference, difference / widths
     least = FAINT * np.abs(difference).max(initial=0.0)
     if not np.isfinite(least) or least == 0:
         return []
@@ -62,7 +65,7 @@ def standing_out(difference: Array, here: Array, names: list[str], most: int) ->
     shown = [i for i in order[:most] if difference[i] > least] + [
         i for i in order[::-1][:most] if -difference[i] > least
     ]
-    here, rest = (np.where(np.abs(values) < ROUNDING * least, 0.0, values) for values in (here, here - difference))
+    here, rest = (np.where(np.abs(values) < ROUNDING * least * widths, 0.0, values) for values in (here, rest))
     columns = (rounded(values[shown]) for values in (difference, here, rest))
     return [
         {"name": names[i], "difference": d, "here": h, "rest": r} for i, d, h, r in zip(shown, *columns, strict=True)
@@ -84,7 +87,7 @@ def sizes(model: Any, names: list[str]) -> dict[str, Any]:
     m = len(table)
     shares = table / np.maximum(table.sum(axis=1, keepdims=True), 1)
     weak = (words == "uncertain") & (support < PRESENT) & model.cluster_presence_ & (not candidates_decided(model))
-    missing = [
+    missing: list[dict[str, Any]] = [
         {"cluster": int(j), "task": int(k), "support": float(support[k, j]), "few": _few(shares[:, j], k, together)}
         for j, k in zip(*np.nonzero(weak.T), strict=True)
     ]
@@ -144,10 +147,13 @@ def features(model: Any, names: list[str]) -> dict[str, Any]:
     Z, sizes = shared_centers(model)
     table = counts(model)
     m, c = table.shape
-    largest = float(np.abs(contrasts(Z, sizes)[0]).max(initial=0.0))
-    shared = _profiles(Z, sizes, names, SHARED_FEATURES)
+    widths = feature_widths(model)
+    largest = float(np.abs(contrasts(Z, sizes)[0] / widths).max(initial=0.0))
+    shared = _profiles(Z, sizes, names, SHARED_FEATURES, widths)
     tasks = sorted(np.argsort(-table.sum(axis=1), kind="stable")[: max(PAIRS // c, 1)].tolist()) if m > 1 else []
-    by_task = {k: _profiles(model.task_centers_[k], model.cluster_sizes_[k], names, TASK_FEATURES) for k in tasks}
+    by_task = {
+        k: _profiles(model.task_centers_[k], model.cluster_sizes_[k], names, TASK_FEATURES, widths) for k in tasks
+    }
     clusters = [
         {
             "cluster": j,
@@ -159,13 +165,15 @@ def features(model: Any, names: list[str]) -> dict[str, Any]:
         }
         for j in range(c)
     ]
-    return plain({"clusters": clusters, "leading": leading(Z, sizes, names), "tasks_left_out": m - len(tasks)})
+    return plain({"clusters": clusters, "leading": leading(Z / widths, sizes, names), "tasks_left_out": m - len(tasks)})
 
 
-def _profiles(centers: Array, sizes: Array, names: list[str], most: int) -> list[list[dict[str, Any]]]:
+def _profiles(centers: Array, sizes: Array, names: list[str], most: int, widths: Array) -> list[list[dict[str, Any]]]:
     centers, sizes = centers.astype(np.float64), sizes.astype(np.float64)
     difference, _ = contrasts(centers, sizes)
-    return [standing_out(difference[j], centers[j], names, most) if size > 0 else [] for j, size in enumerate(sizes)]
+    return [
+        standing_out(difference[j], centers[j], names, most, widths) if size > 0 else [] for j, size in enumerate(sizes)
+    ]
 
 
 def leading(Z: Array, sizes: Array, names: list[str]) -> dict[str, Any]:

@@ -40,6 +40,7 @@ def summarize(
     found = {
         "title": text(title, 200) if title else f"{count(c, 'cluster')} in {count(m, 'data set')}",
         "method": text(model.method),
+        "metric": model.metric_,
         "n_rows": n,
         "n_features": d,
         "n_clusters": c,
