@@ -233,8 +233,9 @@ class MultiTaskClusterer(
         asked, auto = self._task_offset(), self._within_weight() == "auto"
         offset, reason = asked, "set"
         if asked == "auto":
-            alone = len(engine.labels) == 1
-            reason = "one task" if alone else "criterion" if auto else "fixed within_weight"
+            able = model.coupling.supports.offsets and model.membership.supports.offsets
+            reason = "criterion" if able else "unsupported"
+            reason = "one task" if len(engine.labels) == 1 else reason if auto else "fixed within_weight"
             offset = "auto" if reason == "criterion" else "none"
         if offset == "mean":
             model = replace(model, offsets=task_offsets(engine, offset))

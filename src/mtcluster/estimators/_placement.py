@@ -34,7 +34,7 @@ def place_tasks(
     model, centers = model.for_tasks(at), centers.for_tasks(at)
     if not new:
         return model, centers, []
-    model, centers = open_to_all(model, centers, new, held, sizes.sum(axis=0))
+    model, centers = _open_to_all(model, centers, new, held, sizes.sum(axis=0))
     shares = np.broadcast_to(model.shares[0], (len(ks),)).copy()
     shares[new] = 0
     Ms, offsets, notes = centers.Ms.copy(), model.offsets, []
@@ -53,7 +53,7 @@ def place_tasks(
     return found, replace(centers, Ms=Ms), notes
 
 
-def open_to_all(
+def _open_to_all(
     model: Model, centers: Centers, new: list[int], held: Array | None, sizes: Array
 ) -> tuple[Model, Centers]:
     """New tasks hold what any task of fit holds, in the proportions of all of them."""
@@ -63,9 +63,14 @@ def open_to_all(
         model = replace(model, present=present)
     if centers.log_shares is not None:
         log_shares = centers.log_shares.copy()
-        log_shares[new] = np.log((sizes + 1 / len(sizes)) / (sizes.sum() + 1))
+        log_shares[new] = pooled_log_proportions(sizes)
         centers = replace(centers, log_shares=log_shares)
     return model, centers
+
+
+def pooled_log_proportions(sizes: Array) -> Array:
+    """(c,) the log of the proportions of the clusters in all tasks together, for a task that was not in the fit."""
+    return np.log((sizes + 1 / len(sizes)) / (sizes.sum() + 1))
 
 
 def _offset(engine: Engine, i: int, centers: Centers, sizes: Array) -> tuple[Array | float, str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._utils.tasks import positions
 from ..core.arrays import Array, host
-from ..estimators._placement import open_to_all
+from ..core.metric import Shape
+from ..estimators._placement import pooled_log_proportions
 from ..estimators._progress import warn_user
 
 INDEPENDENT = 1e-3  # relative singular value below which the centres count as having no extent in a direction
@@ -101,31 +101,43 @@ def _position(model: Any, task: Hashable | None) -> int | None:
     return k
 
 
-def _centers(model: Any, k: int | None) -> tuple[Array, Array]:
-    """C (c, d) and k (c,)."""
+def _both_centers(model: Any, k: int | None) -> tuple[float, Array, Array]:
+    """λ1, the centres of the task, and the shared ones as they lie in it."""
     shared = host(model.shared_centers_).astype(np.float64) @ host(model.subspace_).astype(np.float64).T
     if k is None:
-        return shared, np.zeros(len(shared))
-    lam, own = float(model.within_weight_[k]), host(model.task_centers_[k]).astype(np.float64)
+        return 0.0, shared, shared
     placed = host(model.task_offsets_[k]) + float(model.task_scales_[k]) * shared
+    return float(model.within_weight_[k]), host(model.task_centers_[k]).astype(np.float64), placed
+
+
+def _centers(model: Any, k: int | None) -> tuple[Array, Array]:
+    """C (c, d) and k (c,)."""
+    lam, own, placed = _both_centers(model, k)
     return lam * own + (1 - lam) * placed, lam * (1 - lam) * np.sum((own - placed) ** 2, axis=1)
 
 
 def _measured_centers(model: Any, k: int | None) -> tuple[Array, Array]:
     """A C (c, d) and k (c,), with a shared metric."""
-    fitted, centers = model._fitted()
-    present = host(model.cluster_presence_)
-    at = [0 if k is None else k]
-    fitted, centers = fitted.for_tasks(at), centers.for_tasks(at)
-    if k is None:
-        sizes, sharing = host(model.cluster_sizes_), host(model.within_weight_) < 1
-        total = (sizes[sharing] if sharing.any() else sizes).sum(axis=0)
-        fitted, centers = open_to_all(fitted, centers, [0], np.asarray(present.any(axis=0)), total)
-        fitted = replace(fitted, within_weight=np.zeros(1), offsets=None)
-    middle = centers.Z.mean(axis=0)
-    terms = fitted.terms(centers.runs(None), middle[None], energy=False)
-    C = np.asarray(terms.C[0, 0], dtype=np.float64)
-    return C, 2 * terms.h[0, 0] - np.sum(C**2, axis=1)
+    V = host(model.metric_directions_) if hasattr(model, "metric_directions_") else None
+    shape = Shape(V, host(model.metric_covariance_)[None], np.array([model.metric_rest_]))
+    lam, own, placed = _both_centers(model, k)
+    middle = placed.mean(axis=0)
+    own, placed = own - middle, placed - middle
+
+    def times(C: Array) -> Array:  # a task that was left alone has a metric of its own, that of a sphere
+        return np.asarray(shape.plain[0] * C if lam == 1 else shape.times(C[None, None])[0, 0])
+
+    C = times(lam * own + (1 - lam) * placed)
+    h = lam * np.sum(times(own) * own, axis=1) + (1 - lam) * np.sum(times(placed) * placed, axis=1)
+    if hasattr(model, "log_proportions_"):
+        h = h - 2 * (_log_proportions(model) if k is None else host(model.log_proportions_)[k])
+    return C, h + 2 * C @ middle - np.sum(C**2, axis=1)
+
+
+def _log_proportions(model: Any) -> Array:
+    """Those of a task that was not in the fit."""
+    sizes, sharing = host(model.cluster_sizes_), host(model.within_weight_) < 1
+    return pooled_log_proportions((sizes[sharing] if sharing.any() else sizes).sum(axis=0))
 
 
 def _shift(C: Array, k: Array) -> tuple[Array, bool]:
