@@ -63,6 +63,8 @@ def number_of_clusters(arguments: Namespace, rows: Prepared, console: Console) -
     """The number of clusters, given or chosen, and a sentence on how it was chosen."""
     if arguments.clusters != "auto":
         return arguments.clusters, []
+    if getattr(arguments, "clusters_per_task", None):
+        raise InputError("--clusters-per-task needs the number of clusters of all tasks together: add --clusters N.")
     console.begin("choosing the number of clusters")
     smallest = int(np.unique(rows.tasks, return_counts=True)[1].min())
     if smallest < 4:
@@ -102,11 +104,8 @@ def _with_options(arguments: Namespace, method: str, model: Any) -> Any:
         value = getattr(arguments, option, None)
         if value is None:
             continue
-        written = f"--{option.replace('_', '-')}"
         if name not in model.get_params(deep=False):
-            raise InputError(f"{written} does not go with --method {method}: use spmtc or lssmtc.")
-        if option == "clusters_per_task" and arguments.clusters == "auto":
-            raise InputError(f"{written} needs the number of clusters of all tasks together: give it by --clusters N.")
+            raise InputError(f"--{option.replace('_', '-')} does not go with --method {method}: use spmtc or lssmtc.")
         model.set_params(**{name: value})
     return model
 
