@@ -70,7 +70,6 @@ CHANGES = {
     "a column of names": (lambda f: f.assign(name=[f"n{i}" for i in range(len(f))]), ["'name'", "--text name"]),
     "one row": (lambda f: f.head(1), ["n_samples=1", "n_clusters=3"]),
     "no rows": (lambda f: f.head(0), "no rows"),
-    "a task of two rows": (lambda f: f.drop(f.index[f.country == "it"][2:]), ["'it'", "n_clusters=3"]),
     "an empty column": (lambda f: f.assign(gone=np.nan), "gone"),
 }
 
