@@ -225,7 +225,7 @@ def test_a_row_of_weight_0_has_no_influence_but_gets_a_label(model, blobs):
 @pytest.mark.slow
 def test_sparse_rows_give_what_dense_rows_give(model, counts):
     X, _, tasks = counts
-    model.set_params(n_clusters=3)
+    model.set_params(n_clusters=3, metric="euclidean")
     dense = model.fit(X, tasks=tasks)
     labels, losses, coordinates = dense.labels_, dense.losses_, dense.transform(X)
     for container in (sparse.csr_matrix, sparse.csr_array, sparse.csc_matrix, sparse.coo_array, sparse.dok_array):
