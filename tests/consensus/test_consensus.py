@@ -110,9 +110,10 @@ def test_unrelated_tasks_are_left_alone(unrelated):
 
 
 def test_related_tasks_share(blobs):
-    model = SPMTC(4, random_state=0).fit(blobs.X, tasks=blobs.tasks)
-    assert_array_equal(model.within_weight_, 0.7)
-    assert model.task_relatedness_.min() > 0.7
+    for metric, weight in (("euclidean", 0.5), ("auto", 0.0)):
+        model = SPMTC(4, metric=metric, random_state=0).fit(blobs.X, tasks=blobs.tasks)
+        assert_array_equal(model.within_weight_, weight)  # with a shared metric, no centres of their own are needed
+        assert model.task_relatedness_.min() > 0.7
 
 
 @pytest.mark.slow
@@ -129,11 +130,13 @@ def test_sharing_helps_small_tasks():
 @pytest.mark.slow
 def test_tasks_that_are_moved_as_a_whole_are_clustered_as_before(blobs):
     offsets = np.random.default_rng(1).normal(scale=100, size=(3, 6))
-    before = SPMTC(4, random_state=0).fit(blobs.X, tasks=blobs.tasks)
-    moved = SPMTC(4, random_state=0).fit(blobs.X + offsets[blobs.tasks], tasks=blobs.tasks)
-    assert moved.task_offset_ == "mean"
-    assert_array_equal(moved.labels_, before.labels_)
-    assert_allclose(moved.losses_, before.losses_, rtol=1e-6, atol=1e-8)
+    for metric, offset in (("euclidean", "mean"), ("auto", "matched")):
+        how = {"metric": metric, "task_offset": offset, "random_state": 0}
+        before = SPMTC(4, **how).fit(blobs.X, tasks=blobs.tasks)
+        moved = SPMTC(4, **how | {"task_offset": "auto"}).fit(blobs.X + offsets[blobs.tasks], tasks=blobs.tasks)
+        assert moved.task_offset_ == offset
+        assert clustering_accuracy(moved.labels_, before.labels_) == 1
+        assert_allclose(moved.losses_, before.losses_, rtol=1e-3, atol=1e-6)
 
 
 def test_scale_takes_out_the_spread_of_a_task(blobs):
@@ -191,7 +194,7 @@ def test_an_offset_where_the_model_knows_none_is_refused(blobs, more):
 
 def test_one_cluster_is_shared_by_all(blobs):
     model = SPMTC(1, random_state=0).fit(blobs.X, tasks=blobs.tasks)
-    assert_array_equal(model.within_weight_, 0.7)
+    assert_array_equal(model.within_weight_, 0.5)
     assert_array_equal(model.task_relatedness_, 1)
     assert model.decisions_.within_weight_reason == "consensus"
 
@@ -214,7 +217,7 @@ def test_votes_of_few_rows_and_many_tasks():
 
 
 def test_decisions_tell_what_the_consensus_saw(blobs):
-    found = SPMTC(4, random_state=0).fit(blobs.X, tasks=blobs.tasks).decisions_
+    found = SPMTC(4, metric="euclidean", random_state=0).fit(blobs.X, tasks=blobs.tasks).decisions_
     assert (found.start, found.n_starts) == ("consensus", 1)
     assert (found.max_iter, found.warmup_iter, found.full_weight_share) == (1, 0, 0.95)
     assert (found.task_offset, found.task_offset_reason) == ("mean", "gain")
@@ -227,7 +230,7 @@ def test_decisions_tell_what_the_consensus_saw(blobs):
 
 def test_a_consensus_that_is_given_is_the_one_that_votes(blobs):
     how = Consensus(smoothings=((5, 1),), within_weights=(0.4,), within_weight=0.6, max_iter=3, warmup_iter=2)
-    model = SPMTC(4, init=how, random_state=0).fit(blobs.X, tasks=blobs.tasks)
+    model = SPMTC(4, init=how, metric="euclidean", random_state=0).fit(blobs.X, tasks=blobs.tasks)
     assert model.decisions_.consensus.n_members == 2
     assert_array_equal(model.within_weight_, 0.6)
     assert (model.decisions_.max_iter, model.decisions_.warmup_iter) == (3, 2)
@@ -235,7 +238,7 @@ def test_a_consensus_that_is_given_is_the_one_that_votes(blobs):
 
 
 def test_one_task_has_one_member_per_smoothing_and_nothing_to_compare(blobs):
-    seen = SPMTC(4, random_state=0).fit(blobs.X).decisions_
+    seen = SPMTC(4, metric="euclidean", random_state=0).fit(blobs.X).decisions_
     assert (seen.within_weight_reason, seen.task_offset_reason) == ("one task", "one task")
     assert seen.consensus.n_members == 5
     assert_array_equal(seen.consensus.agreement, 1)
@@ -269,12 +272,12 @@ def test_without_a_last_matching_clusters_keep_the_numbers_of_the_vote(blobs):
 def test_thresholds_decide_who_is_left_alone(blobs):
     never = Consensus(min_agreement=-1.0, min_relatedness=0.0)
     always = Consensus(min_agreement=1.1)
-    shared = SPMTC(4, init=never, random_state=0).fit(blobs.X, tasks=blobs.tasks)
-    alone = SPMTC(4, init=always, random_state=0).fit(blobs.X, tasks=blobs.tasks)
-    assert_array_equal(shared.within_weight_, 0.7)
+    shared = SPMTC(4, metric="euclidean", init=never, random_state=0).fit(blobs.X, tasks=blobs.tasks)
+    alone = SPMTC(4, metric="euclidean", init=always, random_state=0).fit(blobs.X, tasks=blobs.tasks)
+    assert_array_equal(shared.within_weight_, 0.5)
     assert_array_equal(alone.within_weight_, 1)
-    few = SPMTC(4, init=Consensus(min_agreement=1.1, min_rows=1000), random_state=0).fit(blobs.X, tasks=blobs.tasks)
-    assert_array_equal(few.within_weight_, 0.7)
+    few = SPMTC(4, metric="euclidean", init=Consensus(min_agreement=1.1, min_rows=1000), random_state=0).fit(blobs.X, tasks=blobs.tasks)
+    assert_array_equal(few.within_weight_, 0.5)
 
 
 def test_equal_rows_gain_nothing_from_an_offset():
@@ -295,10 +298,10 @@ def test_a_number_for_within_weight_and_a_consensus_start_go_together(blobs):
 
 
 def test_an_open_within_weight_and_another_start_go_together(blobs):
-    model = SPMTC(4, init="pooled", random_state=0).fit(blobs.X, tasks=blobs.tasks)
+    model = SPMTC(4, init="pooled", metric="euclidean", random_state=0).fit(blobs.X, tasks=blobs.tasks)
     assert model.decisions_.start == "pooled"
     assert model.decisions_.consensus is not None
-    assert_array_equal(model.within_weight_, 0.7)
+    assert_array_equal(model.within_weight_, 0.5)
 
 
 @pytest.mark.slow
@@ -313,4 +316,4 @@ def test_a_consensus_may_be_formed_more_than_once(blobs):
 def test_a_coupling_with_one_share_for_all_tasks_gets_one(blobs):
     model = SPMTC(4, coupling="projection", random_state=0).fit(blobs.X, tasks=blobs.tasks)
     assert model.decisions_.within_weight_reason == "coupling"
-    assert_array_equal(model.within_weight_, 0.7)
+    assert_array_equal(model.within_weight_, 0.5)

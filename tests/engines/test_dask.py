@@ -294,7 +294,7 @@ def test_a_scheduler_that_goes_away_is_an_error_and_no_hang(rows, monkeypatch, t
             r"coupling='projection' works on NumPy arrays in one process only: take .*compute",
         ),
         ({"init": np.ones((7, 4))}, r"init has shape \(7, 4\), but memberships of shape \(300, 4\) are needed"),
-        ({"n_clusters": 200}, r"n_samples=100 in task 'north' should be >= n_clusters=200"),
+        ({"n_clusters": 500}, r"n_samples=300 should be >= n_clusters=500"),
     ],
 )
 def test_what_cannot_be_done_is_said(rows, change, message):

@@ -50,7 +50,7 @@ def test_a_new_task_is_placed_by_its_mean_wherever_it_lies(placed, blobs, shift)
     assert clustering_accuracy(y, found) > 0.9
     [note] = notes
     assert note.startswith("tasks holds 'new', not in fit: the shared centres decide about these rows.")
-    assert note.endswith("'new' was placed by its mean, as if it held the clusters in the proportions of fit.")
+    assert note.endswith("Where 'new' lies was estimated from its own rows, as it was for the tasks of fit.")
 
 
 def test_where_a_new_task_lies_does_not_matter_for_its_losses(placed, blobs):
@@ -70,7 +70,7 @@ def test_a_new_task_of_few_rows_is_taken_to_lie_in_the_middle(placed, blobs):
     nearest = ((X[:, None] - shared) ** 2).sum(axis=2).argmin(axis=1)
     assert_array_equal(found, nearest)
     _, enough = told(lambda: placed.predict(blobs.X[:20], tasks=["new"] * 20))
-    assert "'new' was placed by its mean" in enough[0]
+    assert "Where 'new' lies was estimated" in enough[0]
 
 
 def test_without_offsets_the_nearest_shared_centre_decides(plain, blobs):

@@ -21,13 +21,12 @@ from ..core.model import Model, State
 from ..core.solver import alternate, first_state
 from .embedding import Embedding
 from .judging import Judge
-from .members import DTYPE, blocks_of, by_task, leading, matched, pooled, sorted_by_task
+from .members import blocks_of, by_task, leading, matched, pooled, sorted_by_task
 from .vote import vote
 
 SMOOTHING = (5, 2)  # neighbours and steps of the rows that half of the starts are found on
 SEED_ITER, TRIAL_ITER, MAX_ITER = 8, 5, 25  # iterations: of k-means for starts, of all mixtures, of those that go on
 SEED_TOL, TOL = 5e-4, 1e-4
-DIGITS = 6  # of the criterion, so that rounding does not choose between equally good candidates
 SHRINKAGES = (np.inf, 10.0)  # κ: no centres of their own, or such that are drawn to the shared ones by ten rows
 
 
@@ -42,6 +41,7 @@ class Chosen:
     n_candidates: int
     n_members: int
     values: dict[bool, float]  # with offsets or without → the least value of the criterion
+    gain: float  # by how much it is below that of one cluster for all rows
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,6 @@ class Candidates:
     n_starts: int = 2  # of them that become starts
     n_kept: int = 16  # mixtures that are fitted to the end
     n_members: int = 8  # that vote
-    within_weight: float = 0.7  # λ1 of the criterion
 
     def choose(
         self, embedding: Embedding, prior: Array, n_clusters: int, frames: tuple[bool, ...], rng: np.random.Generator
@@ -75,25 +74,25 @@ class Candidates:
         judge = self._judge(rows, metric)
         state = first_state(rows, model, labels * len(settings), energy=False)
         found = alternate(rows, model, state, max_iter=TRIAL_ITER, tol=TOL).state
-        best = np.argsort(judge(*_sums(rows, found, n_clusters), free).round(DIGITS), kind="stable")[: self.n_kept]
+        best = _order(judge(*_sums(rows, found, n_clusters), free))[: self.n_kept]
         best = np.sort(best).tolist()
         found = alternate(rows, model.runs(best), found.runs(rows, best), max_iter=MAX_ITER, tol=TOL).state
         free, kappa = free[best], kappa[best]
         values = judge(*_sums(rows, found, n_clusters), free)
-        order = np.argsort(values.round(DIGITS), kind="stable")
+        order = _order(values)
         lead = order[0]
         voters = [int(run) for run in order if free[run] == free[lead]][: self.n_members]
         members = [[P[run].argmax(axis=0) for P in found.Ps] for run in voters]
         least = {bool(frame): float(values[free == frame].min()) for frame in np.unique(free)}
         return Chosen(
             vote(members, n_clusters), owns, bool(free[lead]), float(kappa[lead]), len(labels) * len(settings),
-            len(voters), least,
+            len(voters), least, float(judge.nothing(bool(free[lead])) - values[lead]),
         )  # fmt: skip
 
     def _judge(self, rows: Blocks, metric: Metric) -> Judge:
         weights = rows.apply(jobs.unit_weights, outputs=1)[0]
         spread = metric.spread(rows, weights, np.ones(len(rows.origins), dtype=bool))
-        return Judge(metric, spread, rows.origins, self.within_weight)
+        return Judge(metric, spread, rows.origins, rows.summary.means)
 
     def _starts(
         self, embedding: Embedding, white: Embedding, n_clusters: int, rng: np.random.Generator
@@ -122,6 +121,11 @@ class Candidates:
         return found, owns or found[0]
 
 
+def _order(values: Array) -> Array:
+    """From the best to the worst; rounding must not decide between equal ones."""
+    return np.argsort(np.round(values, 3), kind="stable")
+
+
 def _located(embedding: Embedding) -> Iterator[list[Array]]:
     """The rows where they lie, and with the mean of each task removed."""
     yield embedding.Ys
@@ -135,34 +139,3 @@ def _sums(rows: Blocks, state: State, n_clusters: int) -> tuple[Array, Array]:
     job = partial(jobs.totals, membership=Binary(), n_clusters=n_clusters)
     totals = rows.apply(job, labels, state.weights)[-1]
     return totals.S, totals.T
-
-
-def within_covariance(Ys: list[Array], us: list[Array], rounding: Array | None, strength: float) -> Array:
-    """The covariance within tasks, a little towards its diagonal, as the prior of the metric.
-
-    Columns of few different values are rounded, which adds step² / 12 to the variance (Sheppard): else a column of
-    zeros and ones would make a cluster of each value, in which it has no variance at all. `rounding` is that variance;
-    it counts in full, whatever the strength of the prior.
-    """
-    n, d = sum(map(len, Ys)), Ys[0].shape[1]
-    N = sum(float(u.sum()) for u in us)
-    Y, u = np.concatenate(Ys), np.concatenate(us)
-    total = np.average((Y - np.average(Y, axis=0, weights=u)) ** 2, axis=0, weights=u)
-    parts = [own - np.average(own, axis=0, weights=w) for own, w in zip(Ys, us, strict=True)]
-    cov = sum((w[:, None] * own).T @ own for own, w in zip(parts, us, strict=True)) / N
-    share = min(0.5, 0.01 + 0.5 * d / n)
-    diagonal = np.maximum(np.diag(cov), 1e-3 * total)
-    diagonal = np.where(diagonal > 0, diagonal, 1.0)
-    found = (1 - share) * cov
-    found[np.diag_indices(d)] = diagonal + (0 if rounding is None else rounding / strength)
-    return found
-
-
-def rounding_variance(X: Array) -> Array:
-    """step² / 12 of each column, with step the mean distance between neighbouring values."""
-    found = np.zeros(X.shape[1])
-    for j, column in enumerate(X.T):
-        values = np.unique(column)
-        if len(values) > 1:
-            found[j] = ((values[-1] - values[0]) / (len(values) - 1)) ** 2 / 12
-    return found

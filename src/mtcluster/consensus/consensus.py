@@ -27,6 +27,7 @@ from .frame import Framing
 from .members import Starts, blocks_of, fit_members, tightest
 from .vote import vote
 
+DISTANT_POWER = 8  # a mixture would give outliers a cluster of their own even if they counted little
 UNRELATED = 0.2  # relatedness to the most similar task below which a task is left alone, with a shared metric
 
 
@@ -34,7 +35,7 @@ UNRELATED = 0.2  # relatedness to the most similar task below which a task is le
 class ConsensusResult:
     """What a consensus found."""
 
-    labels: PerRow  # of all rows
+    labels: PerRow | None  # of all rows; None: there are no elliptical clusters, and a vote should decide
     model: Model  # with what was decided: λ1 of each task (1: left alone), metric, offsets, what tasks hold
     evidence: ConsensusEvidence
     support: Array | None = None  # (m, c) evidence that a task holds a cluster; None: it was not asked
@@ -56,11 +57,11 @@ class Consensus:
         Least number of these rows per task, if it has as many.
     dimensions : int, default=50
         Number of leading singular vectors that rows are embedded in, where there are more features and rows.
-    smoothings : tuple of (int, int), default=((5, 1), (5, 2), (5, 4), (10, 2), (10, 4))
+    smoothings : tuple of (int, int), default=((5, 2), (5, 4), (10, 2), (10, 4), (15, 4))
         Neighbours and steps of the smoothing Y ← ½ Y + ½ D⁻¹ G Y; one group of members for each.
     within_weights : tuple of float, default=(0.3, 0.5)
         λ1 of the members.
-    n_seedings : int, default=6
+    n_seedings : int, default=12
         k-means++ seedings of each kind, of all rows together and of each task on its own, for every smoothing.
     n_init_member : int, default=4
         Starts of each kind per member: the best seedings after a few iterations of k-means. The start with the lowest
@@ -93,7 +94,10 @@ class Consensus:
         The neighbour whose distance is compared.
     match_tasks : bool, default=True
         Whether clusters are matched across tasks once more after the vote.
-    within_weight : float, default=0.7
+    min_gain : float, default=0.3
+        With a shared metric, by how much the criterion must be lower than that of one cluster for all rows: else there
+        are no elliptical clusters to speak of, and a vote with the Euclidean metric decides.
+    within_weight : float, default=0.5
         λ1 of the fit that follows, in tasks that share, where `within_weight="auto"`.
     max_iter : int, default=1
         Iterations per stage of the fit that follows, where `max_iter="auto"`: longer loops drift from the consensus.
@@ -119,9 +123,9 @@ class Consensus:
     sample: int = 3000
     task_sample: int = 100
     dimensions: int = 50
-    smoothings: tuple[tuple[int, int], ...] = ((5, 1), (5, 2), (5, 4), (10, 2), (10, 4))
+    smoothings: tuple[tuple[int, int], ...] = ((5, 2), (5, 4), (10, 2), (10, 4), (15, 4))
     within_weights: tuple[float, ...] = (0.3, 0.5)
-    n_seedings: int = 6
+    n_seedings: int = 12
     n_init_member: int = 4
     n_starts: int = 2
     n_kept: int = 16
@@ -136,7 +140,8 @@ class Consensus:
     distant: float = 4.0
     distant_neighbor: int = 5
     match_tasks: bool = True
-    within_weight: float = 0.7
+    min_gain: float = 0.3
+    within_weight: float = 0.5
     max_iter: int = 1
     warmup_iter: int = 0
     full_weight_share: float = 0.95
@@ -255,8 +260,9 @@ class Consensus:
         seeds = random_state.randint(np.iinfo(np.int32).max, size=3).tolist()
         framing = self._framing(rows, model, offset, per_task, downweight, seeds)
         found, embedder, m = framing.find(), framing.embedder, len(rows.origins)
+        weights = found.within_weight if measured else np.where(found.within_weight == 1, 1.0, model.within_weight)
         frame = replace(
-            model, within_weight=found.within_weight, metric=found.metric if measured else None, matched=found.chosen.matched,
+            model, within_weight=weights, metric=found.metric if measured else None, matched=found.chosen.matched,
             log_shares=found.log_shares if measured else None, present=found.present[None],
         )  # fmt: skip
         evidence = ConsensusEvidence(
@@ -266,6 +272,7 @@ class Consensus:
             n_members=found.chosen.n_members,
             n_candidates=found.chosen.n_candidates,
             criterion=found.chosen.values if m > 1 else None,
+            gain=found.chosen.gain,
             shrinkage=found.chosen.shrinkage,
             n_rows=sum(map(len, framing.embedding.Ys)),
             n_dimensions=framing.embedding.Ys[0].shape[1],
@@ -274,6 +281,8 @@ class Consensus:
             min_relatedness=found.least,
             min_rows=self.min_rows,
         )
+        if found.chosen.gain < self.min_gain:
+            return ConsensusResult(None, model, evidence)
         start = label_all(rows, embedder.sample, embedder.positions, found.labels, frame)
         return ConsensusResult(start, frame, evidence, found.support)
 
@@ -288,9 +297,9 @@ class Consensus:
         embedder = self.embedder(rows, (seeds[0], seeds[1]), scaled=True)
         embedding = embedder.embedding(offset if offset in ("mean", "scale") else "none")
         if downweight and self.downweight:
-            embedding = embedding.downweighted(self.distant_neighbor, self.distant)
+            embedding = embedding.downweighted(self.distant_neighbor, self.distant, DISTANT_POWER)
         tried = {"auto": (False, True), "matched": (True,)}.get(offset, (False,))
-        how = Candidates(self.n_seedings, self.n_starts, self.n_kept, self.n_voters, self.within_weight)
+        how = Candidates(self.n_seedings, self.n_starts, self.n_kept, self.n_voters)
         return Framing(
             how, embedder, embedding, model.n_clusters, tried, UNRELATED, self.min_rows, per_task,
             np.random.default_rng(seeds[2]),

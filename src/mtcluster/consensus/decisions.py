@@ -37,6 +37,8 @@ class ConsensusEvidence:
     criterion : dict of bool to float, or None
         With a shared metric and several tasks, the least value of the criterion with offsets (True) and without
         (False), as far as they were tried: twice the nats of a row.
+    gain : float or None
+        With a shared metric, by how much the criterion is lower than that of one cluster for all rows.
     shrinkage : float
         With a shared metric, by how many rows centres of tasks are drawn to the shared ones; infinite: they are these.
     """
@@ -54,6 +56,7 @@ class ConsensusEvidence:
     n_candidates: int = 0
     criterion: dict[bool, float] | None = None
     shrinkage: float = float("inf")
+    gain: float | None = None
 
 
 @dataclass(frozen=True)
@@ -95,7 +98,7 @@ class Decisions:
         How distances are measured.
     metric_reason : str
         Why: "set" by the user, "default", or what stands against a shared metric: "unit rows", "counts", "sparse rows",
-        "many features", "fixed within_weight", "membership", "coupling", "subspace", "scale".
+        "many features", "no clear clusters", "fixed within_weight", "membership", "coupling", "subspace", "scale".
     consensus : ConsensusEvidence or None
         Evidence of the consensus; None if none was formed.
     """

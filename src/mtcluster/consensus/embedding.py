@@ -53,17 +53,17 @@ class Embedding:
                 ]
         return [made[smoothing] for smoothing in smoothings]
 
-    def downweighted(self, neighbor: int, distant: float) -> Embedding:
+    def downweighted(self, neighbor: int, distant: float, power: int = 2) -> Embedding:
         """Rows that lie far from all others count less: they would take centres for themselves.
 
         A direction counts (share kept / median share)², if the embedding keeps little of it: unit length would blow up
-        what is left. Of other rows, one counts (distant · a / r)², where r is the distance to a near neighbour and a
+        what is left. Of other rows, one counts (distant · a / r)^power, where r is the distance to a near neighbour and a
         the median of these distances in the task, if its neighbours are much farther away than that.
         """
         if self.kept is not None:
             factors = [_prominence(kept) for kept in self.kept]
         else:
-            factors = [_company(distances, neighbor, distant) for distances, _ in self.neighbors]
+            factors = [_company(distances, neighbor, distant, power) for distances, _ in self.neighbors]
         return replace(self, us=[u * factor for u, factor in zip(self.us, factors, strict=True)])
 
     def of_tasks(self, ks: list[int]) -> Embedding:
@@ -84,13 +84,14 @@ def _graph(near: Array) -> Any:
     return G
 
 
-def _company(distances: Array, neighbor: int, distant: float) -> Array:
+def _company(distances: Array, neighbor: int, distant: float, power: int) -> Array:
     """What rows count, by the distance to a near neighbour."""
     if distances.shape[1] < neighbor:
         return np.ones(len(distances))
     away = distances[:, neighbor - 1]
     usual = np.median(away)
-    return np.minimum(1, distant * usual / np.where(away > 0, away, 1)) ** 2 if usual > 0 else np.ones(len(away))
+    share = distant * usual / np.where(away > 0, away, 1)
+    return np.minimum(1, share) ** power if usual > 0 else np.ones(len(away))
 
 
 def _prominence(kept: Array) -> Array:

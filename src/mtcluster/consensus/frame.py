@@ -18,9 +18,10 @@ from ..core.metric import STRENGTH, Metric
 from ..core.model import Model, Terms
 from ..core.relations import align, relatedness
 from ..core.solver import totals_of
-from .candidates import SMOOTHING, Candidates, Chosen, rounding_variance, within_covariance
+from .candidates import SMOOTHING, Candidates, Chosen
 from .embedding import Embedder, Embedding
 from .members import blocks_of
+from .scales import rounding_variance, within_covariance, without_tails
 
 MOST_GAIN = 3.0  # nats that one row can say for a cluster: an outlier must not make one
 USUAL = 0.6  # share of the usual relatedness below which a task is left alone
@@ -58,16 +59,16 @@ class Framing:
     @cached_property
     def prior(self) -> Array:
         """(l, l) the covariance within tasks, in the coordinates of the embedding."""
-        plain = self.embedding
-        rounding = rounding_variance(np.concatenate(plain.Ys)) if self.embedder.V is None else None
-        return within_covariance(plain.Ys, plain.us, rounding, STRENGTH)
+        return self._prior_of(self.embedding)
+
+    def _prior_of(self, rows: Embedding) -> Array:
+        rounding = rounding_variance(rows.Ys) if self.embedder.V is None else None
+        return within_covariance(rows.Ys, rows.us, rounding, STRENGTH)
 
     @cached_property
     def seen_prior(self) -> Array:
         """The same of the rows as candidates see them."""
-        if self.seen is self.embedding:
-            return self.prior
-        return within_covariance(self.seen.Ys, self.seen.us, None, STRENGTH)
+        return self._prior_of(self.seen)
 
     @cached_property
     def metric(self) -> Metric:
@@ -83,12 +84,13 @@ class Framing:
 
     @cached_property
     def seen(self) -> Embedding:
-        """The rows as candidates see them: wide ones are moved towards their neighbours.
+        """The rows as candidates see them: narrow ones without tails, wide ones moved towards their neighbours.
 
-        One covariance cannot follow the clusters of wide rows, which are rarely elliptical.
+        A skewed column would be cut in two, and one covariance cannot follow the clusters of wide rows, which are
+        rarely elliptical.
         """
         if self.embedder.V is None:
-            return self.embedding
+            return replace(self.embedding, Ys=without_tails(self.embedding.Ys))
         return replace(self.embedding, Ys=self.embedding.smoothed([SMOOTHING])[0])
 
     def find(self) -> Frame:
@@ -103,6 +105,7 @@ class Framing:
         present, support, labels, sizes = self._presence(labels, chosen, alone)
         c = self.n_clusters
         log_shares = np.log((sizes + 1 / c) / (sizes.sum(axis=1, keepdims=True) + 1))
+        log_shares[alone] = 0.0
         share = np.zeros(len(labels))
         if np.isfinite(chosen.shrinkage):
             total = np.maximum(sizes.sum(axis=1), np.finfo(np.float64).tiny)

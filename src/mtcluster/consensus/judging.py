@@ -1,6 +1,6 @@
 """One criterion for fits that differ in everything: how well clusters explain the rows, and what tasks differ in.
 
-    log|S| + 2 H(cluster | task) + 2 θ I(cluster; task) + 2 ρ I(location; task) + (m − 1) d log N / N
+    log|S| + 2 H(cluster | task) + 2 θ I(cluster; task) + 2 ρ I(location; task) + (m − 1) d log N_k / N
 
 in nats per row, times two, the lower the better. S is the covariance around the centres, λ1 around the tasks' own and
 1 − λ1 around the shared ones, as in the loss. The first two terms are the likelihood of rows and labels, and without
@@ -20,7 +20,7 @@ from ..core.arrays import Array
 from ..core.frames import shared_centers
 from ..core.metric import Metric, Spread
 
-COMPOSITION, LOCATION = 0.5, 0.3  # θ, ρ
+COMPOSITION, LOCATION, WITHIN = 0.5, 0.3, 0.7  # θ, ρ, λ1
 LOST = 100.0  # of a cluster without rows, which makes a fit the last choice
 
 
@@ -31,9 +31,16 @@ class Judge:
     metric: Metric
     spread: Spread
     origins: Array  # (m, l)
-    within_weight: float  # λ1
+    means: Array  # (m, l) of the tasks
+    within_weight: float = WITHIN  # λ1
     composition: float = COMPOSITION  # θ
     location: float = LOCATION  # ρ
+
+    def nothing(self, matched: bool) -> float:
+        """The criterion of one cluster that holds all rows."""
+        sizes = self.spread.sizes[0]
+        T = sizes[:, None] * self.means
+        return float(self(sizes[None, :, None], T[None, :, None], np.array([matched]))[0])
 
     def __call__(self, S: Array, T: Array, matched: Array) -> Array:
         """The criterion of each run, from the sums of its labels and whether offsets are estimated."""
@@ -51,7 +58,8 @@ class Judge:
         tasks = sizes / N
         most = -np.sum(tasks * np.log(np.maximum(tasks, np.finfo(np.float64).tiny)), axis=1)
         price = 2 * self.composition * mutual + 2 * self.location * np.minimum(shift, most)
-        price += matched * (m - 1) * d * np.log(N) / N
+        estimated = (m - 1) * d * np.mean(np.log(np.maximum(sizes, 1.0)), axis=1) / N  # each from the rows of its task
+        price += matched * estimated
         lost = np.sum(S.sum(axis=1) <= 0, axis=1)  # clusters without rows: fewer were found than asked for
         return np.linalg.slogdet(cov)[1] + 2 * given + price + LOST * lost
 

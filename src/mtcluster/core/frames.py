@@ -158,4 +158,4 @@ def _log_shares(model: Model, S: Array, last: Centers | None) -> Array | None:
         return None
     c = S.shape[2]
     found = (S + PSEUDO_ROWS / c) / (S.sum(axis=2, keepdims=True) + PSEUDO_ROWS)
-    return np.log(found)
+    return np.where(model.alone(S.shape[1])[:, None], 0.0, np.log(found))

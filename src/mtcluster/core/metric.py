@@ -93,11 +93,6 @@ class Shape:
         others = n_features - self.K.shape[1]
         return np.linalg.slogdet(self.K)[1] + others * np.log(self.rest)
 
-    @property
-    def plain(self) -> Array:
-        """(R,) the precision of a sphere of the same size, for tasks that do not share."""
-        return self.K.shape[1] / np.einsum("rii->r", self.K)
-
     def times(self, C: Array) -> Array:
         """C A, of points (R, m, c, d)."""
         if self.V is None:
@@ -116,9 +111,9 @@ class Shape:
         return (C @ self.V) @ (turned - np.eye(len(turned[0])) * outside) @ self.V.T + outside * C
 
     def energy_of(self, spread: Spread) -> Array:
-        """Σ w ‖x − origin‖²_A of each run."""
+        """Σ w ‖x − origin‖²_A of each run; tasks that do not share have the Euclidean metric."""
         inside = np.einsum("rij,rij->r", self.inverse, np.broadcast_to(spread.XX, self.K.shape))
-        alone = self.plain * spread.energy[:, ~spread.sharing].sum(axis=1)
+        alone = spread.energy[:, ~spread.sharing].sum(axis=1)
         if self.V is None:
             return inside + alone
         left = spread.shared_energy - np.einsum("rii->r", spread.XX)

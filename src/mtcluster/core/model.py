@@ -237,7 +237,8 @@ class Model:
             return [Axes(lam, np.broadcast_to((1 - lam)[:, None], basis.shape[:2]), basis, None) for lam in shares.T]
         a, s, q = shape.axes()
         shared = [Axes(a, s, q, q @ origin) for origin in origins]
-        return [Axes(shape.plain, None, None, None) if left else own for left, own in zip(alone, shared, strict=True)]
+        plain = Axes(np.ones_like(a), None, None, None)
+        return [plain if left else own for left, own in zip(alone, shared, strict=True)]
 
     def sizes(self, rows: RowSource, Ps: PerRow) -> Array:
         """Σ u p of each task and cluster, (m, c)."""
@@ -363,10 +364,10 @@ class Axes:
 
 
 def _measured(C: Array, shape: Shape, alone: Array) -> Array:
-    """C A, or in tasks that do not share C times the precision of a sphere."""
+    """C A, or in tasks that do not share C."""
     found = shape.times(C)
     if alone.any():
-        found[:, alone] = shape.plain[:, None, None, None] * C[:, alone]
+        found[:, alone] = C[:, alone]
     return found
 
 

@@ -164,7 +164,7 @@ class MultiTaskClusterer(
         share = how.within_weight if auto else self._within_weight()
         model = Model(self.n_clusters, share, n_components, coupling, membership)
         metric, metric_reason = metric_of(self, engine, coupling, membership, model, how.dimensions)
-        framed = candidates_decide(metric, metric_reason)
+        framed, plain = candidates_decide(metric, metric_reason), model
         per_task = clusters_per_task(self._n_clusters_per_task(), self.n_clusters, engine.labels)
         if per_task is not None and not (framed and voted):
             raise ValueError(unused_clusters_per_task(metric_reason if voted else "start"))
@@ -175,6 +175,13 @@ class MultiTaskClusterer(
         else:
             model, offset, reason, gain, form = self._decide_offset(engine, model, how, random_state)
         result = form() if auto or voted else None
+        if result is not None and result.labels is None:
+            metric, metric_reason, framed, weak = "euclidean", "no clear clusters", False, result.evidence.gain
+            if per_task is not None:
+                warn_user(unused_clusters_per_task(metric_reason))
+            model, offset, reason, gain, form = self._decide_offset(engine, plain, how, random_state)
+            result = form()
+            result = replace(result, evidence=replace(result.evidence, gain=weak))
         if result is not None and (auto or framed):
             decided = result.model
             if not voted:  # clusters of other starts have other numbers
@@ -268,6 +275,8 @@ class MultiTaskClusterer(
     ) -> tuple[list[tuple[str, Maker]], Any]:
         """Names of the starts and what draws them, and the kind of start that the fit follows where left open."""
         if result is not None:
+            seen = result.evidence
+            how = replace(how, full_weight_share=how.full_weight_share * (1 - seen.n_distant_rows / seen.n_rows))
             others = [form().labels for _ in range(self._or(self.n_init, how.n_init) - 1)]
             return [("consensus", partial(_given, labels)) for labels in (result.labels, *others)], how
         if not isinstance(self.init, str):

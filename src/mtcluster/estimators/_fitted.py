@@ -182,8 +182,8 @@ class FittedModelMixin(TransformerMixin):
             Rows, seen or new.
         tasks : sequence of n hashable labels, optional
             The task of each row. For rows of a task that was not in `fit` the shared centres decide, and a warning
-            names it; where tasks have offsets (`task_offset_`), the new task is placed by its mean, if it has at least
-            5 rows per cluster. None after a fit of several tasks: the shared centres decide for all rows.
+            names it; where tasks have offsets (`task_offset_`), that of the new task is estimated from its rows, if it
+            has at least 5 per cluster. None after a fit of several tasks: the shared centres decide for all rows.
 
         Returns
         -------

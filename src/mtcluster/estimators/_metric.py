@@ -43,7 +43,7 @@ def metric_of(
         return "euclidean", "unit rows"
     if estimator._within_weight() != "auto":
         return "euclidean", "fixed within_weight"
-    if "sparse" in engine.needs:
+    if engine.summary.entries.shape[1] > 1:  # entries are counted of sparse rows alone
         return "euclidean", "counts" if _counts(engine) else "sparse rows"
     if min(engine.n_features, sum(engine.sizes)) > dimensions:
         return "euclidean", "many features"

@@ -52,8 +52,8 @@ class SPMTC(MultiTaskClusterer):
         counts. "auto" is binary.
     within_weight : "auto" or float in [0, 1], default="auto"
         λ1, the share of the term within each task. 1: tasks are clustered separately; 0: all follow the shared
-        centres. "auto": decided by a `Consensus` of many fits. Where these have a shared metric, it is estimated for
-        each task, and 0 if the shared centres alone describe the rows; else it is 0.7. It is 1 for a task whose own
+        centres. "auto": decided by a `Consensus` of many fits. With a shared metric it is estimated for each task,
+        and 0 if the shared centres alone describe the rows; else it is 0.5. It is 1 for a task whose own
         clusters have nothing in common with those of the others. A number gives the plain model.
     task_offset : {"auto", "none", "matched", "mean", "scale"}, default="auto"
         What the shared term does with tasks that lie apart. "matched": offsets are estimated with the clusters, from
@@ -67,8 +67,9 @@ class SPMTC(MultiTaskClusterer):
         that is estimated with the clusters; units of the features then do not matter. Needs binary memberships and the
         reconstruction coupling, and does not go with `n_components` below `n_clusters` or `task_offset="scale"`.
         "auto": "shared", but "euclidean" where that is impossible, for rows of unit length, for sparse rows, for more
-        than 50 features and rows (`dimensions` of `Consensus`), and if `within_weight` is a number. For more features,
-        and for sparse rows that are not counts, the fits that decide about the tasks have a shared metric nevertheless.
+        than 50 features and rows (`dimensions` of `Consensus`), where no clear clusters are found with it, and if
+        `within_weight` is a number. For more features, and for sparse rows that are not counts, the fits that decide
+        about the tasks have a shared metric nevertheless.
     n_clusters_per_task : dict, or array of shape (m,), default=None
         The largest number of clusters of each task, by its label or in the order of `tasks_`, where it is known. None:
         decided from the data. Needs a consensus of fits with a shared metric.

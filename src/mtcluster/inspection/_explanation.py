@@ -27,6 +27,7 @@ EUCLIDEAN = {
     "counts": "the rows are sparse counts, whose clusters are far from elliptical",
     "sparse rows": "the rows are sparse",
     "many features": "there are many features, in which one covariance cannot follow the clusters",
+    "no clear clusters": "fits with a shared metric found no clear clusters",
     "fixed within_weight": "a number for within_weight gives the plain model",
     "membership": "only binary memberships support another metric",
     "coupling": "only coupling='reconstruction' supports another metric",
@@ -131,7 +132,7 @@ def _sharing(made: Decisions, weights: Any, tasks: list[Any]) -> list[str]:
     found = made.consensus
     told = [f"{task!r} ({words})" for task, words in zip(tasks, _evidence(found), strict=True)]
     together, alone = ([text for text, w in zip(told, weights, strict=True) if (w == 1) == left] for left in (0, 1))
-    lines = [f"Sharing: {_drawn(found, weights[weights < 1])} {named('task', together)}."] if together else []
+    lines = [f"Sharing: {_drawn(made, found, weights[weights < 1])} {named('task', together)}."] if together else []
     if alone:
         lines.append(
             f"Left alone: {named('task', alone)}. What the other tasks share does not describe such a task, so it was "
@@ -148,9 +149,9 @@ def _evidence(found: ConsensusEvidence) -> list[str]:
     return [f"agreement {max(value, 0):.2f}, {text}" for value, text in zip(found.agreement, kin, strict=True)]
 
 
-def _drawn(found: ConsensusEvidence, weights: Any) -> str:
+def _drawn(made: Decisions, found: ConsensusEvidence, weights: Any) -> str:
     """How much tasks share."""
-    if not found.n_candidates:
+    if made.metric != "shared":
         return f"within_weight={weights.min():g} for"
     if not weights.any() or np.isinf(found.shrinkage):
         return "within_weight=0, estimated: the shared centres alone describe"

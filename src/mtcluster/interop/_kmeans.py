@@ -13,7 +13,6 @@ from sklearn.utils.validation import check_is_fitted
 from .._utils.tasks import positions
 from ..core.arrays import Array, host
 from ..core.metric import Shape
-from ..estimators._placement import pooled_log_proportions
 from ..estimators._progress import warn_user
 
 INDEPENDENT = 1e-3  # relative singular value below which the centres count as having no extent in a direction
@@ -124,20 +123,14 @@ def _measured_centers(model: Any, k: int | None) -> tuple[Array, Array]:
     middle = placed.mean(axis=0)
     own, placed = own - middle, placed - middle
 
-    def times(C: Array) -> Array:  # a task that was left alone has a metric of its own, that of a sphere
-        return np.asarray(shape.plain[0] * C if lam == 1 else shape.times(C[None, None])[0, 0])
+    def times(C: Array) -> Array:  # a task that was left alone has the Euclidean metric
+        return np.asarray(C if lam == 1 else shape.times(C[None, None])[0, 0])
 
     C = times(lam * own + (1 - lam) * placed)
     h = lam * np.sum(times(own) * own, axis=1) + (1 - lam) * np.sum(times(placed) * placed, axis=1)
-    if hasattr(model, "log_proportions_"):
-        h = h - 2 * (_log_proportions(model) if k is None else host(model.log_proportions_)[k])
+    if k is not None and hasattr(model, "log_proportions_"):  # those of other tasks are not known
+        h = h - 2 * host(model.log_proportions_)[k]
     return C, h + 2 * C @ middle - np.sum(C**2, axis=1)
-
-
-def _log_proportions(model: Any) -> Array:
-    """Those of a task that was not in the fit."""
-    sizes, sharing = host(model.cluster_sizes_), host(model.within_weight_) < 1
-    return pooled_log_proportions((sizes[sharing] if sharing.any() else sizes).sum(axis=0))
 
 
 def _shift(C: Array, k: Array) -> tuple[Array, bool]:
