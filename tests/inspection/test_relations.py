@@ -153,7 +153,7 @@ def test_what_has_no_relations_is_refused(blobs):
         relations(Pooled(KMeans(4, random_state=0)).fit(blobs.X, tasks=blobs.tasks))
 
 
-@pytest.mark.parametrize("seed", [2, 3, 6])
+@pytest.mark.parametrize("seed", range(4))
 def test_generated_tasks_that_lack_clusters_are_seen_as_they_are(seed):
     X, y, tasks = make_multitask_blobs(150, n_tasks=4, n_clusters=6, absent=0.4, offset=1, random_state=seed)
     c = len(np.unique(y))
