@@ -40,7 +40,8 @@ for part, method in zip(fig.subfigures(2, 1), parts, strict=True):
         row[0].set_ylabel(name, rotation=0, ha="right", va="center")
         for j, ax in enumerate(row):
             own = (tasks == name) & (labels[method] == j)
-            ax.imshow(X[own].mean(axis=0).reshape(8, 8), cmap="gray_r")
+            if own.any():  # a task may lack a cluster
+                ax.imshow(X[own].mean(axis=0).reshape(8, 8), cmap="gray_r")
             ax.set(xticks=[], yticks=[])
 plt.show()
 

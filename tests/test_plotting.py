@@ -183,11 +183,10 @@ def test_a_cluster_that_a_task_lacks_is_marked():
     X, y, tasks = make_multitask_blobs(60, 6, n_tasks=3, n_clusters=3, separation=12, random_state=0)
     kept = ~((tasks == 1) & (y == 2))
     model = LabelDescription().fit(X[kept], y[kept], tasks=tasks[kept])
-    assert model.cluster_support_[2, 1] < 0.5
+    assert model.cluster_support_[1, 2] < 0.5
     ax = plot_cluster_sizes(model)
-    assert [len(line.get_xdata()) for line in ax.lines] == [0, 1, 0]
-    assert ax.lines[1].get_xdata()[0] == pytest.approx(2)
-    assert in_legend(ax) == ["task 0", "task 1", "task 2", "support below 0.5"]
+    assert [line.get_xdata().tolist() for line in ax.lines] == [pytest.approx([2])]
+    assert in_legend(ax) == ["task 0", "task 1", "task 2", "absent"]
 
 
 def test_relatedness_has_numbers_and_names(model):
@@ -195,6 +194,22 @@ def test_relatedness_has_numbers_and_names(model):
     np.testing.assert_allclose(ax.images[0].get_array(), model.task_relatedness_)
     assert texts(ax) == [f"{value:.2f}" for value in model.task_relatedness_.ravel()]
     assert [text.get_text() for text in ax.get_yticklabels()] == ["Berlin", "Paris", "Rome"]
+
+
+def test_tasks_that_cannot_be_compared_have_no_number():
+    X, y, tasks = make_multitask_blobs(60, 6, n_tasks=3, n_clusters=3, separation=12, random_state=0)
+    kept = (tasks != 1) | (y == 0)
+    model = LabelDescription().fit(X[kept], y[kept], tasks=tasks[kept])
+    found = texts(plot_relatedness(model))
+    assert [i for i, told in enumerate(found) if told == "–"] == [1, 3, 5, 7]
+
+
+def test_private_clusters_have_a_star():
+    X, y, tasks = make_multitask_blobs(60, 6, n_tasks=2, n_clusters=3, separation=12, random_state=0)
+    kept = (tasks == 0) | (y != 1)
+    ax = plot_cluster_sizes(SPMTC(3, random_state=0).fit(X[kept], tasks=tasks[kept]))
+    assert in_legend(ax) == ["task 0", "task 1", "absent", "private"]
+    assert [line.get_marker() for line in ax.lines] == ["*", "x"]
 
 
 def test_a_selection_is_drawn_from_itself_or_its_table():

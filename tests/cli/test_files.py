@@ -24,7 +24,7 @@ pytestmark = pytest.mark.slow
 
 pd = pytest.importorskip("pandas")
 KINDS = ["csv", "tsv", "csv.gz", "semicolons", "parquet", "feather", "xlsx", "npz", "several csv", "mtx", "h5ad"]
-OUTPUTS = {"labels.csv", "centers.csv", "model.skops", "settings.json", "report.html"}
+OUTPUTS = {"labels.csv", "centers.csv", "relations.csv", "model.skops", "settings.json", "report.html"}
 
 
 def table(path):
@@ -71,6 +71,42 @@ def test_memberships_easiness_and_outlier_scores(labels):
     odd = [float(row["outlier_score"]) for row in labels if row["task"] == "fr"]
     assert np.argsort(easy).tolist() == np.argsort(odd)[::-1].tolist()
     assert np.median(odd) == pytest.approx(1, abs=1e-5)
+
+
+def test_relations_are_written_and_told(run, survey, tmp_path):
+    kept = (survey["country"] != "fr") | (survey["class"] != "c")
+    survey[kept].drop(columns="class").to_csv(tmp_path / "lacking.csv", index=False)
+    options = ("--task", "country", "--id", "person", "--clusters", 3, "--restarts", 0)
+    code, out, err = run("fit", "lacking.csv", *options, "--json", "--out", "run")
+    assert code == 0, err
+    found, rows = json.loads(out), table(tmp_path / "run" / "relations.csv")
+    assert list(rows[0]) == ["cluster", "task", "relation", "support", "rows"]
+    assert [row["relation"] for row in rows] == [row["relation"] for row in found["relations"]]
+    [absent] = [row for row in found["relations"] if row["relation"] == "absent"]
+    assert (absent["task"], absent["rows"]) == ("fr", 0)
+    assert any(line.startswith("Absent: cluster") and "'fr'" in line for line in found["found"])
+    code, out, _ = run("fit", "lacking.csv", *options, "--out", "again")
+    assert f"Absent: cluster {absent['cluster']} in task 'fr'." in out
+    assert "relations.csv" in out
+    page = (tmp_path / "again" / "report.html").read_text(encoding="utf-8")
+    assert '<span class="tag absent">absent</span>' in page
+    assert "Every cluster is present in every task" not in page
+
+
+def test_metric_and_clusters_per_task_reach_the_estimator(run, survey, tmp_path):
+    survey.drop(columns="class").to_csv(tmp_path / "survey.csv", index=False)
+    options = ("--task", "country", "--id", "person", "--clusters", 3, "--restarts", 0)
+    code, _, err = run("fit", "survey.csv", *options, "--metric", "euclidean", "--out", "plain")
+    assert code == 0, err
+    settings = json.loads((tmp_path / "plain" / "settings.json").read_text(encoding="utf-8"))
+    assert settings["parameters"]["metric"] == "euclidean"
+    code, out, err = run(
+        "fit", "survey.csv", *options, "--clusters-per-task", "fr=2, de=3,it=3", "--json", "--out", "two"
+    )
+    assert code == 0, err
+    settings = json.loads((tmp_path / "two" / "settings.json").read_text(encoding="utf-8"))
+    assert settings["parameters"]["n_clusters_per_task"] == {"fr": 2, "de": 3, "it": 3}
+    assert sum(n > 0 for n in json.loads(out)["sizes"]["fr"]) == 2
 
 
 def test_centres_are_in_the_units_of_the_columns(fitted, survey, labels):

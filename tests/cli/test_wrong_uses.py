@@ -70,7 +70,6 @@ CHANGES = {
     "a column of names": (lambda f: f.assign(name=[f"n{i}" for i in range(len(f))]), ["'name'", "--text name"]),
     "one row": (lambda f: f.head(1), ["n_samples=1", "n_clusters=3"]),
     "no rows": (lambda f: f.head(0), "no rows"),
-    "a task of two rows": (lambda f: f.drop(f.index[f.country == "it"][2:]), ["'it'", "n_clusters=3"]),
     "an empty column": (lambda f: f.assign(gone=np.nan), "gone"),
 }
 
@@ -129,7 +128,13 @@ USES = {
     "the task as a feature": (["--features", "age,country"], "'country'"),
     "no clusters": (["--clusters", "0"], "--clusters"),
     "clusters that are no number": (["--clusters", "some"], ["some", "auto"]),
-    "more clusters than rows": (["--clusters", "31"], ["n_clusters=31"]),
+    "more clusters than rows": (["--clusters", "121"], ["n_clusters=121"]),
+    "clusters per task that are no numbers": (["--clusters-per-task", "fr:2"], ["fr:2", "TASK=N"]),
+    "clusters of some tasks": (["--clusters-per-task", "fr=2,de=3"], ["n_clusters_per_task", "'it'"]),
+    "more clusters in a task than in all": (["--clusters-per-task", "fr=2,de=3,it=9"], ["'it'", "n_clusters=3"]),
+    "clusters per task alone": (["--clusters", "auto", "--clusters-per-task", "fr=2,de=2,it=2"], "--clusters N"),
+    "a metric that is not known": (["--metric", "cosine"], ["cosine", "euclidean"]),
+    "a metric for a method that has none": (["--metric", "shared", "--method", "kmeans"], ["--metric", "kmeans"]),
     "a method that is not known": (["--method", "magic"], ["magic", "spmtc"]),
     "a negative seed": (["--seed", "-1"], "-1"),
     "an option that is not known": (["--colour", "red"], "--colour"),

@@ -45,9 +45,9 @@ def test_a_task_that_was_left_alone_says_nothing_about_the_support_of_others():
     Ms[2] = Ms[1]
     sharing = np.array([False, True, True])
     S = support(Ms, sizes, sharing)
-    assert_allclose(S[:, 1:], 1)
+    assert_allclose(S[1:], 1)
     Ms[0] *= -3
-    assert_allclose(support(Ms, sizes, sharing)[:, 1:], S[:, 1:])
+    assert_allclose(support(Ms, sizes, sharing)[1:], S[1:])
 
 
 def test_support_of_an_empty_cluster_is_0_and_of_one_task_1():
@@ -55,11 +55,25 @@ def test_support_of_an_empty_cluster_is_0_and_of_one_task_1():
     sizes[1, 2] = 0
     everyone = np.ones(3, dtype=bool)
     S = support(Ms, sizes, everyone)
-    assert S.shape == (4, 3)
-    assert S[2, 1] == 0
+    assert S.shape == (3, 4)
+    assert S[1, 2] == 0
     assert np.all((S >= 0) & (S <= 1))
     assert_array_equal(support(Ms[:1], np.ones((1, 4)), everyone[:1]), 1)
     assert_allclose(support(np.stack([Ms[0]] * 3), np.full((3, 4), 10.0), everyone), 1)
+
+
+def test_a_cluster_that_is_missing_does_not_move_the_others():
+    Ms, sizes = np.stack([RNG.normal(size=(5, 6))] * 3), np.full((3, 5), 10.0)
+    sizes[1, 2] = 0
+    found = support(Ms, sizes, np.ones(3, dtype=bool))
+    assert found[1, 2] == 0
+    assert_allclose(np.delete(found[1], 2), 1)
+
+
+def test_a_cluster_of_one_task_alone_is_present_there():
+    Ms, sizes = RNG.normal(size=(3, 4, 5)), np.full((3, 4), 10.0)
+    sizes[1:, 3] = 0
+    assert_array_equal(support(Ms, sizes, np.ones(3, dtype=bool))[:, 3], [1, 0, 0])
 
 
 @pytest.mark.slow
@@ -81,7 +95,7 @@ def test_a_cluster_in_the_middle_is_present_whatever_its_direction():
     assert S.min() > 0.95
     swapped = Ms.copy()
     swapped[0] = swapped[0][::-1]
-    assert support(swapped, np.full((4, 3), 20.0), np.ones(4, dtype=bool))[[0, 2], 0].max() == 0
+    assert support(swapped, np.full((4, 3), 20.0), np.ones(4, dtype=bool))[0, [0, 2]].max() == 0
     assert_allclose(support(Ms * np.array([1, 9, 0.1, 1])[:, None, None], np.full((4, 3), 20.0), np.ones(4, bool)), S)
 
 
@@ -94,7 +108,6 @@ def test_a_class_that_is_absent_from_a_task_has_no_support_there():
         model = SPMTC(10, random_state=0).fit(X, tasks=tasks)
         cluster = np.bincount(model.labels_[y == digit], minlength=10).argmax()
         k = model.tasks_.tolist().index(task)
-        assert model.cluster_support_[cluster, k] < 0.3
-        others = np.ones_like(model.cluster_support_, dtype=bool)
-        others[cluster, k] = False
-        assert model.cluster_support_[others].min() > model.cluster_support_[cluster, k]
+        assert model.cluster_support_[k, cluster] < 0.3
+        assert_array_equal(model.cluster_presence_[:, cluster], np.arange(3) != k)
+        assert model.cluster_presence_.sum() >= 27

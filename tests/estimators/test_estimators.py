@@ -137,7 +137,7 @@ def test_dates_name_tasks_and_are_known_again(blobs, unit):
 
 def test_the_shared_centers_decide_for_tasks_that_were_not_there(blobs):
     X, _, tasks = blobs
-    model = SPMTC(4, random_state=0).fit(X, tasks=tasks)
+    model = SPMTC(4, metric="euclidean", random_state=0).fit(X, tasks=tasks)
     shared = model.shared_centers_ @ model.subspace_.T
     nearest = np.argmin(((X[:, None] - shared) ** 2).sum(axis=2), axis=1)
     assert_array_equal(model.predict(X), nearest)

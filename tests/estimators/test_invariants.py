@@ -7,9 +7,11 @@ from scipy import sparse
 from scipy.stats import ortho_group
 
 from mtcluster import ASI, LSSMTC, SPMTC
+from mtcluster.datasets import make_multitask_blobs
 
 MODELS = {
     "default": {},
+    "euclidean": {"metric": "euclidean"},
     "hard": {"weighting": "hard"},
     "paper": {"soft_rule": "paper"},
     "narrow": {"n_components": 2},
@@ -19,7 +21,7 @@ MODELS = {
 }
 
 
-QUICK = ("default", "nonnegative-projection")  # the others are marked as slow
+QUICK = ("default", "euclidean", "nonnegative-projection")  # the others are marked as slow
 CASES = [
     pytest.param(given, id=name, marks=[] if name in QUICK else [pytest.mark.slow]) for name, given in MODELS.items()
 ]
@@ -43,7 +45,9 @@ def fit_from(model, X, tasks, P, **options):
 def test_constraints_hold(model, blobs):
     model.fit(blobs.X, tasks=blobs.tasks)
     n, l = len(blobs.X), model.subspace_.shape[1]
-    assert_allclose(model.subspace_.T @ model.subspace_, np.eye(l), atol=1e-8)
+    A = np.linalg.inv(model.metric_covariance_) if model.metric_ == "shared" else np.eye(6)
+    assert_allclose(model.subspace_.T @ A @ model.subspace_, np.eye(l), atol=1e-8)
+    assert_allclose(model.transform(blobs.X), blobs.X @ A @ model.subspace_, atol=1e-8)
     assert np.all(model.memberships_ >= 0)
     assert_allclose(model.memberships_.sum(axis=1), 1)
     assert np.all((model.weight_trace_ >= 0) & (model.weight_trace_ <= 1))
@@ -79,7 +83,7 @@ def test_the_objective_never_rises_within_a_stage_where_tasks_lie_apart(blobs):
 
 
 def test_the_objective_of_a_stage_is_the_weighted_sum_of_losses(blobs):
-    model = LSSMTC(4, random_state=0, tol=0, max_iter=200).fit(blobs.X, tasks=blobs.tasks)
+    model = LSSMTC(4, metric="euclidean", random_state=0, tol=0, max_iter=200).fit(blobs.X, tasks=blobs.tasks)
     assert model.converged_
     assert_allclose(model.objective_trace_[-1][-1], model.losses_.sum())
 
@@ -173,7 +177,8 @@ def test_a_rotation_of_feature_space_does_not_matter(model, blobs):
     labels, losses = first.labels_, first.losses_
     turned = fit_from(model, blobs.X @ R, blobs.tasks, P)
     assert_array_equal(turned.labels_, labels)
-    assert_allclose(turned.losses_, losses, rtol=1e-5, atol=1e-8)
+    rtol = 0.05 if model.metric_ == "shared" else 1e-5  # the prior of the metric is drawn to its diagonal
+    assert_allclose(turned.losses_, losses, rtol=rtol, atol=1e-8)
 
 
 def test_the_numbers_of_clusters_do_not_matter(model, blobs):
@@ -190,6 +195,9 @@ def test_a_whole_sample_weight_is_so_many_copies(model, blobs):
     labels, centers, traces = weighted.labels_, weighted.task_centers_, weighted.objective_trace_
     repeated = fit_from(model, blobs.X[copies], blobs.tasks[copies], P[copies])
     assert_array_equal(repeated.labels_, labels[copies])
+    if model.metric_ == "shared":  # how much tasks share was decided by each row once
+        assert_allclose(repeated.task_centers_, centers, atol=0.01)
+        return
     assert_allclose(repeated.task_centers_, centers, rtol=1e-6, atol=1e-9)
     assert_allclose(np.concatenate(repeated.objective_trace_), np.concatenate(traces), rtol=1e-8)
 
@@ -217,7 +225,7 @@ def test_a_row_of_weight_0_has_no_influence_but_gets_a_label(model, blobs):
 @pytest.mark.slow
 def test_sparse_rows_give_what_dense_rows_give(model, counts):
     X, _, tasks = counts
-    model.set_params(n_clusters=3)
+    model.set_params(n_clusters=3, metric="euclidean")
     dense = model.fit(X, tasks=tasks)
     labels, losses, coordinates = dense.labels_, dense.losses_, dense.transform(X)
     for container in (sparse.csr_matrix, sparse.csr_array, sparse.csc_matrix, sparse.coo_array, sparse.dok_array):
@@ -302,8 +310,8 @@ def test_float32_scores_rows_like_float64_when_centers_are_dependent(blobs):
 def test_sparse_data_far_from_zero_have_the_losses_of_dense_data(blobs):
     X, P = blobs.X.copy(), start(blobs)
     X[:, 0] += 1e7
-    dense = SPMTC(4, init=P).fit(X, tasks=blobs.tasks)
-    thin = SPMTC(4, init=P).fit(sparse.csr_array(X), tasks=blobs.tasks)
+    dense = SPMTC(4, init=P, metric="euclidean").fit(X, tasks=blobs.tasks)
+    thin = SPMTC(4, init=P, metric="euclidean").fit(sparse.csr_array(X), tasks=blobs.tasks)
     assert_allclose(thin.losses_, dense.losses_, rtol=1e-4, atol=1e-4)
     assert_array_equal(thin.admitted_, dense.admitted_)
 
@@ -328,4 +336,17 @@ def test_data_far_from_zero_are_clustered_alike(blobs):
 def test_the_unit_of_the_rows_does_not_matter(blobs, unit):
     plain, scaled = (SPMTC(4, random_state=0).fit(factor * blobs.X, tasks=blobs.tasks) for factor in (1.0, unit))
     assert_array_equal(scaled.labels_, plain.labels_)
+    assert plain.metric_ == "shared"
+    assert_allclose(scaled.losses_, plain.losses_, rtol=1e-6)
+    euclidean = (SPMTC(4, metric="euclidean", random_state=0).fit(u * blobs.X, tasks=blobs.tasks) for u in (1.0, unit))
+    plain, scaled = euclidean
+    assert_array_equal(scaled.labels_, plain.labels_)
     assert_allclose(scaled.losses_ / unit / unit, plain.losses_, rtol=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_units_of_features_do_not_matter_with_a_shared_metric(seed):
+    X, _, tasks = make_multitask_blobs([40, 30, 50], 6, n_tasks=3, n_clusters=4, random_state=seed)
+    labels = SPMTC(4, random_state=0).fit(X, tasks=tasks).labels_
+    for units in (7.0, np.array([1e-3, 1e3, 1, 7, 0.1, 3]), 10.0 ** np.random.default_rng(seed).uniform(-3, 3, 6)):
+        assert_array_equal(SPMTC(4, random_state=0).fit(units * X, tasks=tasks).labels_, labels)

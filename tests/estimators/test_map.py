@@ -20,8 +20,9 @@ def test_the_map_is_an_orthonormal_view_of_the_shared_subspace_in_the_common_fra
     X, model = fitted
     k = model.task_indices_
     there = (X - model.task_offsets_[k]) / model.task_scales_[k][:, None]
-    V = model.subspace_ @ np.linalg.lstsq(there @ model.subspace_, model.map_)[0]
-    np.testing.assert_allclose(V.T @ V, np.eye(4), atol=1e-8)
+    axes = np.linalg.solve(model.metric_covariance_, model.subspace_)
+    V = axes @ np.linalg.lstsq(there @ axes, model.map_)[0]
+    np.testing.assert_allclose(V.T @ model.metric_covariance_ @ V, np.eye(4), atol=1e-8)
     np.testing.assert_allclose(there @ V, model.map_, atol=1e-8)
     np.testing.assert_array_equal(model.map_rows_, np.arange(len(X)))
 

@@ -50,7 +50,7 @@ def test_a_new_task_is_placed_by_its_mean_wherever_it_lies(placed, blobs, shift)
     assert clustering_accuracy(y, found) > 0.9
     [note] = notes
     assert note.startswith("tasks holds 'new', not in fit: the shared centres decide about these rows.")
-    assert note.endswith("The mean of 'new' was removed, as it was for the tasks of fit.")
+    assert note.endswith("Where 'new' lies was estimated from its own rows, as it was for the tasks of fit.")
 
 
 def test_where_a_new_task_lies_does_not_matter_for_its_losses(placed, blobs):
@@ -70,7 +70,7 @@ def test_a_new_task_of_few_rows_is_taken_to_lie_in_the_middle(placed, blobs):
     nearest = ((X[:, None] - shared) ** 2).sum(axis=2).argmin(axis=1)
     assert_array_equal(found, nearest)
     _, enough = told(lambda: placed.predict(blobs.X[:20], tasks=["new"] * 20))
-    assert "mean of 'new' was removed" in enough[0]
+    assert "Where 'new' lies was estimated" in enough[0]
 
 
 def test_without_offsets_the_nearest_shared_centre_decides(plain, blobs):
@@ -129,7 +129,7 @@ def test_a_new_task_is_placed_also_where_every_task_was_left_alone(blobs, shift)
     """The sizes that weigh the middle must not add up to nothing."""
     alone = Consensus(smoothings=((5, 1),), n_init_member=1, n_init_own=2, min_agreement=1.1)
     X = blobs.X + shift * blobs.tasks[:, None]
-    model = SPMTC(4, init=alone, task_offset="mean", random_state=0).fit(X, tasks=blobs.tasks)
+    model = SPMTC(4, init=alone, task_offset="mean", metric="euclidean", random_state=0).fit(X, tasks=blobs.tasks)
     assert_array_equal(model.within_weight_, 1)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)

@@ -189,20 +189,107 @@ def test_relatedness_is_told_of_the_most_and_least_alike(model):
 )
 def test_two_tasks_are_alike_or_not(model, value, words):
     two = {"tasks_": model.tasks_[:2], "task_centers_": model.task_centers_[:2], "within_weight_": np.full(2, 0.5)}
-    R, support = np.array([[1, value], [value, 1]]), model.cluster_support_[:, :2]
+    R = np.array([[1, value], [value, 1]])
+    two |= {name: getattr(model, name)[:2] for name in ("cluster_support_", "cluster_presence_", "cluster_sizes_")}
     by_user = replace(DECISIONS, within_weight_reason="set")
-    told = said(model, by_user, **two, task_relatedness_=R, cluster_support_=support)
+    told = said(model, by_user, **two, task_relatedness_=R)
     assert f"Relatedness: The two tasks are {words} of 1." in told
 
 
 def test_clusters_with_little_support_are_listed_for_tasks_that_share(model):
-    support = np.array([[0.9, 0.1, 0.9], [0.2, 0.9, 0.9]])
-    weights = np.array([0.7, 1.0, 0.7])
-    told = said(model, cluster_support_=support, within_weight_=weights)
-    assert "Clusters with little support (cluster_support_ below 0.5): cluster 1 in 'a' (0.20)." in told
-    assert "every cluster is present in every task that shares" in said(model, cluster_support_=np.ones((2, 3)))
-    many = said(model, cluster_support_=np.zeros((5, 3)))
-    assert "and 7 more." in many
+    support = np.array([[0.9, 0.2], [0.1, 0.9], [0.9, 0.9]])
+    told = said(model, cluster_support_=support, within_weight_=np.array([0.7, 1.0, 0.7]))
+    assert "Uncertain: cluster 1 (held, support 0.20) in task 'a'." in told
+    assert "Present in every task that shares: cluster 0." in told
+    assert "Every cluster is present in every task." in said(model, cluster_support_=np.ones((3, 2)))
+
+
+CANDIDATES = {"agreement": None, "relatedness": np.array([0.7, 0.1, 0.6]), "n_candidates": 48, "n_members": 8}
+
+
+def by_candidates(*, offset="none", weight=0.0, **evidence):
+    """Decisions of candidates with a shared metric."""
+    found = with_evidence(**CANDIDATES | evidence)
+    return replace(found, task_offset=offset, task_offset_reason="criterion", offset_gain=None, metric="shared",
+                   metric_reason="default")  # fmt: skip
+
+
+def test_candidates_are_told_with_their_number(model):
+    told = said(model, by_candidates(), within_weight_=np.zeros(3))
+    assert (
+        "Start: a consensus of the best 8 of 48 Gaussian mixtures that differ in their start, in offsets and in "
+        "whether tasks have centres of their own, on all 120 rows" in told
+    )
+    assert "Metric: shared by default. Distances are relative to the scatter within clusters" in told
+
+
+def test_how_much_tasks_share_is_estimated_with_candidates(model):
+    told = said(model, by_candidates(), within_weight_=np.array([0.0, 1.0, 0.0]))
+    assert "within_weight=0, estimated: the shared centres alone describe tasks 'a' (relatedness 0.70) and 'c'" in told
+    assert "Left alone: task 'b' (relatedness 0.10)." in told
+    assert "is left alone if it is below 0.4." in told
+    assert "agreement" not in told.lower()
+    own = said(model, by_candidates(shrinkage=10.0), within_weight_=np.array([0.62, 0.7, 0.7]))
+    assert "within_weight 0.62 to 0.70, estimated: centres of tasks are drawn to the shared ones as by 10 rows" in own
+
+
+@pytest.mark.parametrize(
+    ("offset", "criterion", "sentence"),
+    [
+        (
+            "none",
+            {False: -2.0, True: -1.5},
+            "Task offsets: none; with them the criterion of the best candidate is 0.5 h",
+        ),
+        (
+            "matched",
+            {False: -2.0, True: -2.25},
+            "in common; with them the criterion of the best candidate is 0.25 lower",
+        ),
+        ("matched", {True: -2.0}, "in common; no candidate without them was among the best. Task 'b' has the largest"),
+        ("none", {False: -2.0}, "Task offsets: none; no candidate with them was among the best."),
+    ],
+)
+def test_offsets_by_the_criterion_are_told_with_its_values(model, offset, criterion, sentence):
+    moved = {"task_offsets_": np.array([[0.0, 0, 0, 0], [3, 4, 0, 0], [1, 0, 0, 0]]), "within_weight_": np.zeros(3)}
+    told = said(model, by_candidates(offset=offset, criterion=criterion), **moved)
+    assert sentence in told
+    assert "mean of each task" not in told
+
+
+def test_the_largest_offset_is_in_widths_of_a_cluster_with_a_shared_metric(model):
+    b = np.array([[0.0, 0, 0, 0], [3, 4, 0, 0], [9, 0, 0, 0]])
+    shared = {"metric_": "shared", "metric_covariance_": np.diag([100.0, 1, 1, 1]), "metric_rest_": 1.0}
+    told = said(model, by_candidates(offset="matched"), task_offsets_=b, within_weight_=np.zeros(3), **shared)
+    assert "Task 'b' has the largest offset (4.01 times the width of a cluster)." in told
+    V = np.eye(4)[:, :1]
+    wide = shared | {"metric_covariance_": np.array([[100.0]]), "metric_directions_": V}
+    assert "(4.01 times" in said(model, by_candidates(offset="matched"), task_offsets_=b, **wide)
+
+
+@pytest.mark.parametrize("reason", [*_explanation.EUCLIDEAN])
+def test_every_reason_for_a_metric_has_its_sentence(model, reason):
+    line = f"Metric: Euclidean, because {_explanation.EUCLIDEAN[reason]}."
+    told = said(model, replace(DECISIONS, metric_reason=reason))
+    assert line in told
+    assert "fewer dimensions" not in told
+    decided = said(
+        model, replace(by_candidates(), metric="euclidean", metric_reason=reason), within_weight_=np.zeros(3)
+    )
+    assert f"{line} The fits that decided about the tasks had a shared metric, in fewer dimensions." in decided
+
+
+def test_a_metric_that_was_set_is_told_as_set(model):
+    assert "Metric: Euclidean, as set." in said(model)
+    assert "Metric: shared, as set." in said(model, replace(DECISIONS, metric="shared"))
+
+
+def test_tasks_without_two_clusters_in_common_are_not_compared(model):
+    present = np.array([[True, True], [True, False], [True, True]])
+    told = said(model, cluster_presence_=present, task_relatedness_=np.ones((3, 3)))
+    assert "Relatedness: 'a' and 'c' are alike: relatedness 1.00 of 1. 2 other pairs with fewer than two" in told
+    none = said(model, cluster_presence_=np.array([[True, False], [True, False], [False, True]]))
+    assert "No two tasks have two clusters in common, so it cannot be told how alike they are." in none
 
 
 @pytest.mark.parametrize("estimator", [SPMTC(4, random_state=0), LSSMTC(4, random_state=0), ASI(4, random_state=0)])
@@ -220,7 +307,7 @@ def test_real_fits_are_explained_and_left_as_they_are(blobs, estimator):
 def test_one_task_has_no_relations(blobs):
     told = explain(SPMTC(4, random_state=0).fit(blobs.X))
     assert "Relatedness" not in told
-    assert "differ in how much rows follow their neighbours" in told
+    assert "Start: a consensus of the best 5 of 5 Gaussian mixtures that differ in their start, on all 120 rows" in told
     assert "Sharing: none, because there is one task." in told
 
 

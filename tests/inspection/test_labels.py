@@ -26,7 +26,15 @@ def test_centres_sizes_and_losses_are_those_of_the_labels(blobs, as_container):
 def test_it_has_what_reports_and_pictures_read(blobs):
     X, y, tasks = blobs
     found, model = LabelDescription().fit(X, y, tasks=tasks), SPMTC(4, random_state=0).fit(X, tasks=tasks)
-    for name in ("memberships_", "task_relatedness_", "cluster_support_", "map_", "map_rows_", "task_indices_"):
+    for name in (
+        "memberships_",
+        "task_relatedness_",
+        "cluster_support_",
+        "cluster_presence_",
+        "map_",
+        "map_rows_",
+        "task_indices_",
+    ):
         assert getattr(found, name).shape == getattr(model, name).shape, name
 
 
@@ -35,7 +43,8 @@ def test_a_label_that_a_task_has_not_is_there_with_no_rows(blobs):
     y = np.where((tasks == 0) & (y == 3), 0, y)
     found = LabelDescription().fit(X, y, tasks=tasks)
     assert found.cluster_sizes_[0, 3] == 0
-    assert found.cluster_support_[3, 0] == 0
+    assert found.cluster_support_[0, 3] == 0
+    assert not found.cluster_presence_[0, 3]
     assert np.isfinite(found.task_centers_).all()
 
 

@@ -18,6 +18,7 @@ from .._utils.text import count, versions
 from ..consensus import shared_embeddings
 from ..core.arrays import Array, host
 from ..inspection._outliers import easiness, outlier_scores
+from ..inspection._relations import Relations, relations
 from ..inspection._report import Report, make_report
 from . import folder, layout, modelling
 from .console import Console
@@ -50,7 +51,8 @@ def run(arguments: Namespace, console: Console) -> dict[str, Any]:
         settings["stability"] = None if found is None else asdict(found)
         settings["seconds"] = {name: round(value, 2) for name, value in seconds.items()}
         report = _report(arguments, rows, described, settings, lines)
-        _write(out, rows, model, described, report)
+        related = relations(described)
+        _write(out, rows, model, described, related, report)
         text = json.dumps(settings, indent=2, ensure_ascii=False, allow_nan=False)
         (out / layout.SETTINGS).write_text(text + "\n", encoding="utf-8")
         console.finish(WRITING)
@@ -62,6 +64,8 @@ def run(arguments: Namespace, console: Console) -> dict[str, Any]:
         "n_clusters": n_clusters,
         "sizes": dict(zip(tasks, sizes, strict=True)),
         "left_alone": [task for task, weight in zip(tasks, host(described.within_weight_), strict=True) if weight == 1],
+        "relations": [row | {"support": float(f"{row['support']:.6g}")} for row in related.rows()],
+        "found": related.sentences,
         "stability": None if found is None else found.agreement,
         "lines": lines,
         "seconds": round(perf_counter() - began, 2),
@@ -73,6 +77,7 @@ def lines(result: dict[str, Any]) -> list[str]:
     sizes = [{"task": task} | {f"cluster {j}": n for j, n in enumerate(own)} for task, own in result["sizes"].items()]
     totals = f"{result['n_rows']} rows in {count(len(sizes), 'task')}, {result['n_clusters']} clusters"
     said = [f"{totals}, {result['seconds']:.1f} s.", *result["lines"], "", str(Table.from_rows(sizes)), ""]
+    said += result["found"]
     if result["left_alone"]:
         alone = ", ".join(result["left_alone"])
         said.append(f"Clustered separately, as they have too little in common with the other tasks: {alone}.")
@@ -117,7 +122,7 @@ def _settings(arguments: Namespace, rows: Prepared, model: Any) -> dict[str, Any
 
 def _plain(value: Any) -> Any:
     """A value that JSON can hold."""
-    if isinstance(value, bool | int | float | str | list | None):
+    if isinstance(value, bool | int | float | str | list | dict | None):
         return value
     return str(value) if isinstance(value, Path) else repr(value)
 
@@ -142,7 +147,7 @@ def _report(arguments: Namespace, rows: Prepared, described: Any, settings: dict
     )
 
 
-def _write(out: Path, rows: Prepared, model: Any, described: Any, report: Report) -> None:
+def _write(out: Path, rows: Prepared, model: Any, described: Any, related: Relations, report: Report) -> None:
     """Write all files but the settings."""
     from ..interop import dump
 
@@ -153,6 +158,9 @@ def _write(out: Path, rows: Prepared, model: Any, described: Any, report: Report
     folder.write_csv(out / layout.LABELS, columns)
     centers = folder.center_columns(described, rows.features, rows.preprocessor.inverse_transform_centers)
     folder.write_csv(out / layout.CENTERS, centers)
+    folder.write_csv(
+        out / layout.RELATIONS, related.table | {"support": [round(s, 6) for s in related.table["support"]]}
+    )
     contents = {
         "format": folder.FORMAT,
         "model": model,

@@ -1,4 +1,5 @@
 """The files of a results folder."""
 
-LABELS, CENTERS, MODEL, SETTINGS, REPORT = "labels.csv", "centers.csv", "model.skops", "settings.json", "report.html"
-FILES = (LABELS, CENTERS, MODEL, SETTINGS, REPORT)
+LABELS, CENTERS, RELATIONS = "labels.csv", "centers.csv", "relations.csv"
+MODEL, SETTINGS, REPORT = "model.skops", "settings.json", "report.html"
+FILES = (LABELS, CENTERS, RELATIONS, MODEL, SETTINGS, REPORT)

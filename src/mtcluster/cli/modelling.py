@@ -63,6 +63,8 @@ def number_of_clusters(arguments: Namespace, rows: Prepared, console: Console) -
     """The number of clusters, given or chosen, and a sentence on how it was chosen."""
     if arguments.clusters != "auto":
         return arguments.clusters, []
+    if getattr(arguments, "clusters_per_task", None):
+        raise InputError("--clusters-per-task needs the number of clusters of all tasks together: add --clusters N.")
     console.begin("choosing the number of clusters")
     smallest = int(np.unique(rows.tasks, return_counts=True)[1].min())
     if smallest < 4:
@@ -82,7 +84,7 @@ def fit_model(arguments: Namespace, method: str, n_clusters: int, rows: Prepared
     chosen, (n, d) = METHODS[method], rows.X.shape
     if n > chosen.max_rows:
         raise InputError(f"--method {method} accepts at most {chosen.max_rows} rows, and there are {n}: use spmtc.")
-    model, begun = chosen.make(n_clusters, arguments.seed), console.done
+    model, begun = _with_options(arguments, method, chosen.make(n_clusters, arguments.seed)), console.done
     console.begin(f"{method}: {n} rows, {d} features, {n_clusters} clusters")
     listener = _Listener(method, console)
     with input_errors(), _located(arguments, rows) as X, watched(model, listener):
@@ -94,6 +96,18 @@ def fit_model(arguments: Namespace, method: str, n_clusters: int, rows: Prepared
     if hasattr(model, "map_") and len(model.tasks_) == len(np.unique(rows.tasks)):
         return model, model
     return model, LabelDescription(method).fit(rows.X, model.labels_, tasks=rows.tasks)
+
+
+def _with_options(arguments: Namespace, method: str, model: Any) -> Any:
+    """The model with the options that only some methods have."""
+    for option, name in (("metric", "metric"), ("clusters_per_task", "n_clusters_per_task")):
+        value = getattr(arguments, option, None)
+        if value is None:
+            continue
+        if name not in model.get_params(deep=False):
+            raise InputError(f"--{option.replace('_', '-')} does not go with --method {method}: use spmtc or lssmtc.")
+        model.set_params(**{name: value})
+    return model
 
 
 class _Listener:

@@ -23,6 +23,10 @@ def add_fit(parser: ArgumentParser) -> None:
     known = f"{', '.join(METHODS)} (default spmtc)"
     fitting.add_argument("--method", choices=METHODS, default="spmtc", metavar="NAME", help=known)
     _add_clusters(fitting)
+    numbers = "numbers of clusters of the tasks, where known, as in a=2,b=3; needs --clusters N"
+    fitting.add_argument("--clusters-per-task", type=_per_task, metavar="TASK=N,...", help=numbers)
+    metrics = "how distances are measured: shared (relative to the scatter within clusters), euclidean, auto (default)"
+    fitting.add_argument("--metric", choices=("auto", "shared", "euclidean"), help=metrics)
     fitting.add_argument("--scheduler", metavar="ADDRESS", help="Dask scheduler to fit on, as in tcp://host:port")
     writing = parser.add_argument_group("what to write")
     files = f"folder to write, with {', '.join(FILES)}"
@@ -92,7 +96,7 @@ def _add_preprocessing(group: Any) -> None:
 
 def _add_clusters(group: Any) -> None:
     """Add the number of clusters, the seed and the number of fits."""
-    clusters = "number of clusters (default auto: chosen from 2 to 10 by stability)"
+    clusters = "number of clusters of all tasks together (default auto: chosen from 2 to 10 by stability)"
     group.add_argument("--clusters", type=_clusters, default="auto", metavar="N|auto", help=clusters)
     group.add_argument("--seed", type=_whole, default=0, metavar="N", help="random seed (default 0)")
     restarts = "fits from other starts, to measure stability (default 5)"
@@ -125,6 +129,17 @@ def _clusters(text: str) -> int | str:
         return _positive(text)
     except argparse.ArgumentTypeError as error:
         raise argparse.ArgumentTypeError(f"{error}, nor is it 'auto'") from error
+
+
+def _per_task(text: str) -> dict[str, int]:
+    """Parse a number of clusters for each task."""
+    found: dict[str, int] = {}
+    for item in _names(text):
+        task, equals, number = item.rpartition("=")
+        if not equals or not task.strip() or task.strip() in found:
+            raise argparse.ArgumentTypeError(f"{item!r} is not of the form TASK=N, each task once")
+        found[task.strip()] = _positive(number.strip())
+    return found
 
 
 def _whole(text: str) -> int:

@@ -278,7 +278,7 @@ class Consensus:
             n_dimensions=framing.embedding.Ys[0].shape[1],
             n_distant_rows=_fewer(framing.embedding, embedder),
             min_agreement=self.min_agreement,
-            min_relatedness=self.min_relatedness,
+            min_relatedness=found.least,
             min_rows=self.min_rows,
         )
         if found.chosen.gain < self.min_gain:

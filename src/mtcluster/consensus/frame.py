@@ -26,7 +26,6 @@ from .scales import rounding_variance, within_covariance, without_tails
 
 MOST_GAIN = 3.0  # nats that one row can say for a cluster: an outlier must not make one
 USUAL = 0.6  # share of the usual relatedness below which a task is left alone
-UNSURE = 0.1  # support this close to one half leaves it open whether a task holds a cluster
 
 
 @dataclass(frozen=True)
@@ -41,6 +40,7 @@ class Frame:
     present: Array  # (m, c) which clusters a task holds
     support: Array  # (m, c) the evidence for it
     kinship: Array  # (m,) relatedness to the most similar task
+    least: float  # below it a task is left alone
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,9 @@ class Framing:
         """Choose, look for tasks with nothing in common, and tell which clusters each task holds."""
         chosen = self._choose(self.seen)
         labels = [share.argmax(axis=1) for share in chosen.shares]
-        kinship, alone = self._alone(labels, chosen)
+        kinship, least = self._kinship(labels, chosen)
+        known = np.array([len(own) for own in labels]) >= self.min_rows * self.n_clusters
+        alone = known & (kinship < least)
         if alone.any():
             chosen, labels = self._again(chosen, labels, alone)
         present, support, labels, sizes = self._presence(labels, chosen, alone)
@@ -111,31 +113,29 @@ class Framing:
             share = np.sum(sizes**2 / (sizes + chosen.shrinkage), axis=1) / total
         share = np.minimum(share, 0.99)
         return Frame(
-            labels, self.metric, chosen, np.where(alone, 1.0, share), log_shares, present, support, kinship
+            labels, self.metric, chosen, np.where(alone, 1.0, share), log_shares, present, support, kinship, least
         )  # fmt: skip
 
     def _choose(self, embedding: Embedding) -> Chosen:
         return self.how.choose(embedding, self.seen_prior, self.n_clusters, self.frames, self.rng)
 
-    def _alone(self, labels: list[Array], chosen: Chosen) -> tuple[Array, Array]:
-        """Relatedness of each task to the one most like it, by the clusters that both hold, and which share nothing.
+    def _kinship(self, labels: list[Array], chosen: Chosen) -> tuple[Array, float]:
+        """Relatedness of each task to the one most like it, by the clusters that both hold, and what it should be.
 
-        Such a task is like no other, or much less like them than is usual among these tasks.
+        A task below that is like no other, or much less like them than is usual among these tasks.
         """
         m, c = len(labels), self.n_clusters
-        kinship, alone = np.ones(m), np.zeros(m, dtype=bool)
+        kinship = np.ones(m)
         if m == 1 or c == 1:
-            return kinship, alone
-        present, _, labels, sizes = self._presence(labels, chosen, alone)
+            return kinship, self.min_relatedness
+        present, _, labels, sizes = self._presence(labels, chosen, np.zeros(m, dtype=bool))
         Ms = self._means(labels)
         for k in range(m):
             both = [(l, present[k] & present[l]) for l in range(m) if l != k]
             kinship[k] = max(
                 relatedness(Ms[[k, l]][:, at], sizes[[k, l]][:, at])[0, 1] if at.sum() > 1 else 1.0 for l, at in both
             )
-        known = np.array([len(own) for own in labels]) >= self.min_rows * c
-        least = max(self.min_relatedness, USUAL * float(np.median(kinship)) if m > 2 else 0.0)
-        return kinship, known & (kinship < least)
+        return kinship, max(self.min_relatedness, USUAL * float(np.median(kinship)) if m > 2 else 0.0)
 
     def _again(self, chosen: Chosen, labels: list[Array], alone: Array) -> tuple[Chosen, list[Array]]:
         """The other tasks once more, and each of these on its own; their clusters are matched by where they lie."""
@@ -245,10 +245,3 @@ def _relabel(place: Place, labels: list[Array], *, terms: Terms, present: Array)
             own = np.where(lost, D.argmin(axis=0), own)
         found.append(own)
     return found, None
-
-
-def relation_of(support: float, alone: bool) -> str:
-    """Whether a task holds a cluster, in one word."""
-    if abs(support - 0.5) < UNSURE and not alone:
-        return "uncertain"
-    return "present" if support >= 0.5 else "absent"

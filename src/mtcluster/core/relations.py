@@ -43,33 +43,42 @@ def relatedness(Ms: Array, sizes: Array) -> Array:
 
 
 def support(Ms: Array, sizes: Array, sharing: Array) -> Array:
-    """How present each cluster is in each task, (c, m), between 0 and 1.
+    """How present each cluster is in each task, (m, c), between 0 and 1.
 
     The share of the cluster in the task relative to its share in the others (their median, at most 1), times how alike
     it lies there and in the others: 1 − ‖a − b‖² / 2 max(‖a‖ ‖b‖, 1) for its contrasts a and b, in units of the spread
     between the clusters of the task. That is the cosine of contrasts of one length, and 1 for a cluster in the middle,
     whose contrast has no direction. A cluster that is absent from a task keeps few rows there, or takes rows that lie
-    elsewhere. The others are the tasks that share, `sharing` (m,): numbers of clusters in a task that was left alone
-    mean little.
+    elsewhere. Contrasts are those from the mean of the clusters that the task and others have; a cluster that no other
+    has is present where it has rows. The others are the tasks that share, `sharing` (m,): numbers of clusters in a task
+    that was left alone mean little.
     """
     m, c, _ = Ms.shape
-    P, C = shares(sizes), contrasts(Ms, sizes)
-    widths = np.sqrt(np.einsum("kj,kjd->k", P, C**2))
-    C = C / np.where(widths > 0, widths, 1)[:, None, None]
-    found = np.zeros((c, m))
+    P, whole = shares(sizes), _unit_contrasts(Ms, sizes)
+    found = np.zeros((m, c))
     for k in range(m):
         others = sharing & (np.arange(m) != k)
         if not others.any():
-            found[:, k] = sizes[k] > 0
+            found[k] = sizes[k] > 0
             continue
+        common = (sizes[k] > 0) & sizes[others].any(axis=0)
+        C = whole if (sizes[:, ~common] == 0).all() else _unit_contrasts(Ms, sizes * common)
         weights = sizes[others] / np.maximum(sizes[others].sum(axis=0), np.finfo(np.float64).tiny)
         elsewhere = np.einsum("kj,kjd->jd", weights, C[others])
         usual = np.median(P[others], axis=0)
         ratio = np.where(usual > 0, np.minimum(1, P[k] / np.where(usual > 0, usual, 1)), P[k] > 0)
         lengths = np.linalg.norm(C[k], axis=1) * np.linalg.norm(elsewhere, axis=1)
         apart = np.sum((C[k] - elsewhere) ** 2, axis=1) / (2 * np.maximum(lengths, 1))
-        found[:, k] = np.where(sizes[k] > 0, ratio * np.clip(1 - apart, 0, 1), 0)
+        alike = np.where(sizes[others].any(axis=0), np.clip(1 - apart, 0, 1), 1)
+        found[k] = np.where(sizes[k] > 0, ratio * alike, 0)
     return found
+
+
+def _unit_contrasts(Ms: Array, sizes: Array) -> Array:
+    """The contrasts of each task in units of the spread between its clusters."""
+    C = contrasts(Ms, sizes)
+    widths = np.sqrt(np.einsum("kj,kjd->k", shares(sizes), C**2))
+    return C / np.where(widths > 0, widths, 1)[:, None, None]
 
 
 def directions(Z: Array, W: Array, sizes: Array, most: int) -> Array:

@@ -85,8 +85,12 @@ class ASI(MultiTaskClusterer):
         1.
     task_relatedness_ : array of shape (1, 1)
         1.
-    cluster_support_ : array of shape (c, 1)
+    cluster_support_ : array of shape (1, c)
         1 for clusters with rows, else 0.
+    cluster_presence_ : array of shape (1, c)
+        Whether a cluster has rows.
+    metric_ : str
+        "euclidean".
     cluster_sizes_ : array of shape (1, c)
         Weighted number of rows of each cluster.
     decisions_ : Decisions

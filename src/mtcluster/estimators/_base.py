@@ -22,13 +22,14 @@ from ..core.model import Model
 from ..core.offsets import Offsets
 from ..core.pacing import Schedule
 from ..core.projecting import shared_map, task_indices
-from ..core.relations import relatedness, support
+from ..core.relations import support
 from ..core.starts import STARTS, Start, tried
 from ..engines import Engine, engine_of
 from ._capabilities import check_capabilities, check_sizes
 from ._fitted import FittedModelMixin
-from ._metric import candidates_decide, clusters_per_task, metric_of
+from ._metric import candidates_decide, clusters_per_task, metric_of, unused_clusters_per_task
 from ._multistart import Maker, Run, best_of
+from ._presence import cluster_presence, task_relatedness
 from ._progress import FitProgress, tell, warn_user
 from ._validation import check_counting, check_start, open_rows
 
@@ -168,24 +169,33 @@ class MultiTaskClusterer(
         model = Model(self.n_clusters, share, n_components, coupling, membership)
         metric, metric_reason = metric_of(self, engine, coupling, membership, model, how.dimensions)
         framed, plain = candidates_decide(metric, metric_reason), model
+        per_task = clusters_per_task(self._n_clusters_per_task(), self.n_clusters, engine.labels)
+        if per_task is not None and not (framed and voted):
+            raise ValueError(unused_clusters_per_task(metric_reason if voted else "start"))
         if framed:
-            model, offset, reason, gain, form = self._decide_frame(engine, model, how, metric == "shared", random_state)
+            model, offset, reason, gain, form = self._decide_frame(
+                engine, model, how, per_task, metric == "shared", random_state
+            )
         else:
             model, offset, reason, gain, form = self._decide_offset(engine, model, how, random_state)
         result = form() if auto or voted else None
         if result is not None and result.labels is None:
             metric, metric_reason, framed, weak = "euclidean", "no clear clusters", False, result.evidence.gain
+            if per_task is not None:
+                warn_user(unused_clusters_per_task(metric_reason))
             model, offset, reason, gain, form = self._decide_offset(engine, plain, how, random_state)
             result = form()
             result = replace(result, evidence=replace(result.evidence, gain=weak))
         if result is not None and (auto or framed):
             decided = result.model
+            if not voted:  # clusters of other starts have other numbers
+                decided = replace(decided, present=None, log_shares=None)
             if not (auto and coupling.supports.task_shares):
                 decided = replace(decided, within_weight=model.within_weight)
             model = decided
         if reason == "criterion":
             offset = "matched" if model.matched else "none"
-        self._support = None if result is None else result.support
+        self._support = result.support if result is not None and voted else None
         makers, lead = self._starts(engine, model, how, result if voted else None, form)
         reason_of_share = "none" if not hasattr(self, "within_weight") else "set" if not auto else (
             "one task" if m == 1 else "consensus" if coupling.supports.task_shares else "coupling")  # fmt: skip
@@ -226,15 +236,21 @@ class MultiTaskClusterer(
         return model, offset, reason, gain, form
 
     def _decide_frame(
-        self, engine: Engine, model: Model, how: Consensus, measured: bool, random_state: np.random.RandomState
+        self,
+        engine: Engine,
+        model: Model,
+        how: Consensus,
+        per_task: Array | None,
+        measured: bool,
+        random_state: np.random.RandomState,
     ) -> tuple[Model, str, str, float | None, Any]:
         """Where candidates decide: the model with offsets that are known, which and why, and what forms a consensus."""
         asked, auto = self._task_offset(), self._within_weight() == "auto"
-        per_task = clusters_per_task(self._n_clusters_per_task(), self.n_clusters, engine.labels)
         offset, reason = asked, "set"
         if asked == "auto":
-            alone = len(engine.labels) == 1
-            reason = "one task" if alone else "criterion" if auto else "fixed within_weight"
+            able = model.coupling.supports.offsets and model.membership.supports.offsets
+            reason = "criterion" if able else "unsupported"
+            reason = "one task" if len(engine.labels) == 1 else reason if auto else "fixed within_weight"
             offset = "auto" if reason == "criterion" else "none"
         if offset == "mean":
             model = replace(model, offsets=task_offsets(engine, offset))
@@ -317,7 +333,7 @@ class MultiTaskClusterer(
         self.within_weight_ = np.broadcast_to(model.shares[0], (m,)).copy()
         offsets = model.offsets or Offsets(np.zeros((m, d)), np.ones(m))
         self.task_offsets_, self.task_scales_ = offsets.b if run.centers.b is None else run.centers.b, offsets.s
-        self._store_frame(model, run, m)
+        self._store_metric(model, run)
         xp = engine.xp
         self.task_indices_ = engine.gather(engine.apply(task_indices, outputs=1, lazy=True)[0], np.intp)
         self.losses_ = engine.gather(run.losses)
@@ -330,9 +346,10 @@ class MultiTaskClusterer(
         self.shared_centers_, self.subspace_ = np.asarray(run.centers.M), np.asarray(run.centers.W)
         self.cluster_sizes_ = model.sizes(engine, run.memberships)
         Ms = run.centers.Ms.astype(np.float64)
-        self.task_relatedness_ = relatedness(Ms, self.cluster_sizes_)
+        self.cluster_presence_ = cluster_presence(engine, model, run.memberships, self.cluster_sizes_)
+        self.task_relatedness_ = task_relatedness(Ms, self.cluster_sizes_, self.cluster_presence_)
         if self._support is None:
-            self.cluster_support_ = support(Ms, self.cluster_sizes_, self.within_weight_ < 1).T
+            self.cluster_support_ = support(Ms, self.cluster_sizes_, self.within_weight_ < 1)
         else:
             self.cluster_support_ = self._support
         del self._support
@@ -341,16 +358,17 @@ class MultiTaskClusterer(
         self.converged_ = run.fit.converged
         self._n_features_out = self.subspace_.shape[1]
 
-    def _store_frame(self, model: Model, run: Run, m: int) -> None:
-        """How distances are measured, and which clusters a task holds."""
-        centers, c = run.centers, self.n_clusters
+    def _store_metric(self, model: Model, run: Run) -> None:
+        """How distances are measured."""
+        centers = run.centers
         self.metric_ = "euclidean" if model.metric is None else "shared"
-        self.cluster_presence_ = np.ones((m, c), dtype=bool) if model.present is None else model.present[0]
         for name in ("metric_directions_", "metric_covariance_", "metric_rest_", "log_proportions_"):
             self.__dict__.pop(name, None)
         if model.metric is not None and centers.K is not None and centers.rest is not None:
             if model.metric.V is not None:
                 self.metric_directions_ = model.metric.V
+            assert centers.K is not None
+            assert centers.rest is not None
             self.metric_covariance_, self.metric_rest_ = centers.K, float(centers.rest)
         if centers.log_shares is not None:
             self.log_proportions_ = np.array(centers.log_shares)

@@ -67,6 +67,19 @@ class FittedModelMixin(TransformerMixin):
 
         print(explain(self))
 
+    def relations(self) -> Any:
+        """Which task holds which cluster: shared, private, absent or uncertain, with the support and number of rows.
+
+        Returns
+        -------
+        relations : Relations
+            See `mtcluster.inspection.relations`; `print` shows it as a table, `relations.table` has it by columns.
+        """
+        check_is_fitted(self)
+        from ..inspection import relations
+
+        return relations(self)
+
     def report(self, *, ids: Any = None, feature_names: Any = None, title: str | None = None) -> Any:
         """The result as one HTML page: clusters by task, their features, a map, outliers, and what to try next.
 
@@ -169,13 +182,14 @@ class FittedModelMixin(TransformerMixin):
             Rows, seen or new.
         tasks : sequence of n hashable labels, optional
             The task of each row. For rows of a task that was not in `fit` the shared centres decide, and a warning
-            names it; where the means of tasks were removed (`task_offset_`), so is the mean of the new task, if it has
-            at least 5 rows per cluster. None after a fit of several tasks: the shared centres decide for all rows.
+            names it; where tasks have offsets (`task_offset_`), that of the new task is estimated from its rows, if it
+            has at least 5 per cluster. None after a fit of several tasks: the shared centres decide for all rows.
 
         Returns
         -------
         labels : array of shape (n,)
-            Cluster numbers, the same in every task.
+            Cluster numbers, the same in every task; of clusters that the task holds (`cluster_presence_`). A new task
+            may hold all of them.
         """
         engine = self._open(X, tasks, "predict")
         labels_only, xp = FORMS[self.membership_].labels_only, engine.xp
@@ -217,7 +231,7 @@ class FittedModelMixin(TransformerMixin):
         Returns
         -------
         scores : array of shape (n,)
-            Minus the squared distance between a row and its reconstruction.
+            Minus the squared distance between a row and its reconstruction, in the metric of the model.
         """
         engine = self._open(X, tasks, "score_samples")
         return -engine.gather(self._read(engine)[1])
@@ -246,7 +260,7 @@ class FittedModelMixin(TransformerMixin):
         return -float(engine.apply(weighted_sums, Ls)[-1].sum() / engine.summary.sizes.sum())
 
     def transform(self, X: Any) -> Array:
-        """Coordinates of each row in the shared subspace, X W.
+        """Coordinates of each row in the shared subspace: X W, or X S⁻¹ W with a shared metric.
 
         Parameters
         ----------

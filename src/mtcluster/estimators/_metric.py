@@ -55,6 +55,16 @@ def candidates_decide(metric: str, reason: str) -> bool:
     return metric == "shared" or reason in ("sparse rows", "many features")
 
 
+def unused_clusters_per_task(reason: str) -> str:
+    """What to say where nothing decides which task holds which cluster."""
+    start = "init='consensus', or 'auto' with within_weight='auto', is needed"
+    why = {"start": start, "set": "metric='euclidean' is set: take metric='auto' or 'shared'"}
+    return (
+        "n_clusters_per_task needs fits with a shared metric that decide which clusters a task holds, and there are "
+        f"none: {why.get(reason, f'the metric is Euclidean because of {reason!r}')}."
+    )
+
+
 def _counts(engine: Engine) -> bool:
     """Whether some rows of each task hold whole numbers alone: clusters of counts are far from elliptical."""
     some = engine.take([np.arange(min(int(n), LOOKED_AT)) for n in engine.summary.counting])

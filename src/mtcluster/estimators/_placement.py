@@ -34,6 +34,7 @@ def place_tasks(
     ks = positions(engine.labels.tolist(), known) if engine.named else [0 if m == 1 else None]
     new = [i for i, k in enumerate(ks) if k is None]
     at = [0 if k is None else k for k in ks]
+    held = None if model.present is None else model.present[0].any(axis=0)
     model, centers = model.for_tasks(at), centers.for_tasks(at)
     if not new:
         return model, centers, []
@@ -43,7 +44,7 @@ def place_tasks(
     if engine.named:
         names = ", ".join(repr(engine.labels.tolist()[i]) for i in new[:8]) + (", …" if len(new) > 8 else "")
         notes.append(f"tasks holds {names}, not in fit: the shared centres decide about these rows.")
-    found = replace(model, within_weight=shares, offsets=offsets, present=_holds_all(model, new))
+    found = replace(model, within_weight=shares, offsets=offsets, present=_holds_all(model, new, held))
     if offsets is not None:
         zero = Offsets(offsets.b.copy(), offsets.s.copy())
         zero.b[new], zero.s[new] = 0, 1
@@ -56,12 +57,12 @@ def place_tasks(
     return found, replace(centers, Ms=Ms, log_shares=_open_shares(centers, new)), notes
 
 
-def _holds_all(model: Model, new: list[int]) -> Array | None:
-    """What a new task holds is not known: it may hold every cluster."""
+def _holds_all(model: Model, new: list[int], held: Array | None) -> Array | None:
+    """What a new task holds is not known: it may hold every cluster that some task of fit holds, `held` (c,)."""
     if model.present is None:
         return None
     present = np.array(np.broadcast_to(model.present, (1, *model.present.shape[-2:])))
-    present[:, new] = True
+    present[:, new] = held
     return present
 
 

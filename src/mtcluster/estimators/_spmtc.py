@@ -25,14 +25,16 @@ class SPMTC(MultiTaskClusterer):
         Σ_k Σ_i v_i [ λ1 ‖x_i − p_i M_k‖² + (1 − λ1) ‖x_i − p_i M Wᵀ‖² ] − f(λ2, v),    WᵀW = I,  0 ≤ v ≤ 1,
 
     while λ2 grows from admitting half of each task's examples to all of them. Cluster j is the same cluster in every
-    task.
+    task that holds it. By default distances are those of a metric that is estimated with the clusters, shared by all
+    tasks, and tasks may lie apart and lack clusters; `explain()` tells what was decided, `relations()` which task holds
+    which cluster.
 
     Read more in the :doc:`user guide </guide/index>`.
 
     Parameters
     ----------
     n_clusters : int, default=8
-        Number of clusters c, the same in every task.
+        Number of clusters c of all tasks together. A task may hold some of them only, see `cluster_presence_`.
     weighting : {"soft", "hard"}, default="soft"
         Weights of the examples. "hard": 1 for the easiest fraction of a task, else 0. "soft": falling from 1 to 0
         between two thresholds, so that the hardest examples keep little influence to the end.
@@ -50,12 +52,27 @@ class SPMTC(MultiTaskClusterer):
         counts. "auto" is binary.
     within_weight : "auto" or float in [0, 1], default="auto"
         λ1, the share of the term within each task. 1: tasks are clustered separately; 0: all follow the shared
-        centres. "auto": decided by a `Consensus` of many quick fits: 0.7 for tasks that share, and 1 for a task whose
-        own clusters have nothing in common with those of the others. A number gives the plain model.
-    task_offset : {"auto", "none", "mean", "scale"}, default="auto"
-        What the shared term does with tasks that lie apart. "mean": the mean of each task is removed; "scale": its
-        spread too. "auto": "mean" if that makes pooled clusters tighter, but "none" if all rows have the same length,
-        as TF-IDF rows do, or if `within_weight` is a number. Needs binary memberships and the reconstruction coupling.
+        centres. "auto": decided by a `Consensus` of many fits. With a shared metric it is estimated for each task,
+        and 0 if the shared centres alone describe the rows; else it is 0.5. It is 1 for a task whose own
+        clusters have nothing in common with those of the others. A number gives the plain model.
+    task_offset : {"auto", "none", "matched", "mean", "scale"}, default="auto"
+        What the shared term does with tasks that lie apart. "matched": offsets are estimated with the clusters, from
+        those that tasks have in common, so that tasks may hold different clusters. "mean": the mean of each task is
+        removed; "scale": its spread too. "auto": where fits with a shared metric decide, "matched" or "none", by a
+        criterion in which offsets have to pay for themselves; else "mean" if that makes pooled clusters tighter. It is
+        "none" if all rows have the same length, as TF-IDF rows do, or if `within_weight` is a number. Needs binary
+        memberships and the reconstruction coupling.
+    metric : {"auto", "shared", "euclidean"}, default="auto"
+        How distances are measured. "shared": relative to the scatter within clusters, by one covariance for all tasks
+        that is estimated with the clusters; units of the features then do not matter. Needs binary memberships and the
+        reconstruction coupling, and does not go with `n_components` below `n_clusters` or `task_offset="scale"`.
+        "auto": "shared", but "euclidean" where that is impossible, for rows of unit length, for sparse rows, for more
+        than 50 features and rows (`dimensions` of `Consensus`), where no clear clusters are found with it, and if
+        `within_weight` is a number. For more features, and for sparse rows that are not counts, the fits that decide
+        about the tasks have a shared metric nevertheless.
+    n_clusters_per_task : dict, or array of shape (m,), default=None
+        The largest number of clusters of each task, by its label or in the order of `tasks_`, where it is known. None:
+        decided from the data. Needs a consensus of fits with a shared metric.
     n_components : int, default=None
         Dimension l of the shared subspace, at most the number of features. None: the smaller of n_clusters and the
         number of features, at which the subspace restricts nothing under the reconstruction coupling.
@@ -114,11 +131,23 @@ class SPMTC(MultiTaskClusterer):
     shared_centers_ : array of shape (c, l)
         Centres M in the shared subspace; `shared_centers_ @ subspace_.T` are the same in feature space.
     subspace_ : array of shape (d, l)
-        Orthonormal basis W of the shared subspace.
+        Basis W of the shared subspace: orthonormal, or WᵀS⁻¹W = I with a shared metric.
     within_weight_ : array of shape (m,)
-        λ1 of each task; 1 for a task that was left alone.
+        λ1 of each task; 1 for a task that was left alone, 0 for one without centres of its own.
     membership_ : str
         Form of the memberships that was used.
+    metric_ : str
+        "shared" or "euclidean".
+    metric_covariance_ : array of shape (d, d), or (q, q) with `metric_directions_`
+        With a shared metric, the covariance S around the centres: distances are those of S⁻¹.
+    metric_directions_ : array of shape (d, q)
+        With a shared metric and many features, orthonormal directions V: S = V K Vᵀ + σ² (I − V Vᵀ), where K is
+        `metric_covariance_` and σ² is `metric_rest_`.
+    metric_rest_ : float
+        With a shared metric, the variance in all other directions.
+    log_proportions_ : array of shape (m, c)
+        With a shared metric that decided what tasks hold, the log of the proportions of the clusters in each task,
+        which labels take into account.
     task_offset_ : str
         Treatment of the location of tasks that was used.
     task_offsets_ : array of shape (m, d)
@@ -127,9 +156,13 @@ class SPMTC(MultiTaskClusterer):
     task_scales_ : array of shape (m,)
         Scale of each task; 1 where nothing is removed.
     task_relatedness_ : array of shape (m, m)
-        How similarly the clusters of two tasks lie, from 0 to 1.
-    cluster_support_ : array of shape (c, m)
-        How present each cluster is in each task, from 0 (absent) to 1.
+        How similarly the clusters that two tasks both hold lie, from 0 to 1: 1 with one common cluster, 0 with none.
+    cluster_support_ : array of shape (m, c)
+        How present each cluster is in each task, from 0 (absent) to 1. Where fits with a shared metric decided, the
+        evidence that a task holds a cluster, relative to the sum of evidence and price: at least 0.5 for a cluster that
+        it holds.
+    cluster_presence_ : array of shape (m, c)
+        Whether a task holds a cluster. False: no row of that task has that label, here and in `predict`.
     cluster_sizes_ : array of shape (m, c)
         Weighted number of rows of each cluster in each task.
     decisions_ : Decisions
@@ -140,7 +173,8 @@ class SPMTC(MultiTaskClusterer):
     map_rows_ : array of shape (n_map,)
         Indices of these rows.
     objective_trace_ : list of arrays
-        Σ v L after each iteration: of the warm-up, if there is one, then of each stage.
+        Σ v L after each iteration: of the warm-up, if there is one, then of each stage. With a shared metric, plus the
+        log-determinant and the prior of its covariance.
     n_iter_ : int
         Total number of iterations.
     converged_ : bool

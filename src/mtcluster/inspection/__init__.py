@@ -4,15 +4,18 @@ from ._explanation import explain
 from ._judgement import Judgement, judge_labels
 from ._labels import LabelDescription
 from ._outliers import easiness, outlier_scores
+from ._relations import Relations, relations
 from ._report import Report, make_report
 
 __all__ = [
     "Judgement",
     "LabelDescription",
+    "Relations",
     "Report",
     "easiness",
     "explain",
     "judge_labels",
     "make_report",
     "outlier_scores",
+    "relations",
 ]

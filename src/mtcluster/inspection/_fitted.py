@@ -5,27 +5,55 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
+
 from ..core.arrays import Array, host
 
 PRESENT = 0.5  # support from which a cluster counts as present in a task
+UNSURE = 0.1  # support this close to it leaves that open
 ALIKE = 0.5  # relatedness from which two tasks count as alike
 PER_TASK = (
     "tasks_", "task_centers_", "shared_centers_", "subspace_", "task_offsets_", "task_scales_", "within_weight_",
-    "cluster_sizes_", "task_relatedness_", "cluster_support_", "fractions_",
+    "cluster_sizes_", "task_relatedness_", "cluster_support_", "cluster_presence_", "fractions_",
 )  # fmt: skip
 PER_ROW = ("labels_", "losses_", "task_indices_", "admitted_", "weight_trace_", "map_", "map_rows_")
-OTHERS = ("objective_trace_", "n_iter_", "converged_", "decisions_")
+METRIC = ("metric_covariance_", "metric_directions_", "metric_rest_")  # of a shared metric
+OTHERS = ("objective_trace_", "n_iter_", "converged_", "decisions_", "task_offset_", "metric_")
 
 
 def on_host(model: Any, arrays: tuple[str, ...]) -> SimpleNamespace:
     """The attributes of a fitted model, the named arrays as NumPy arrays; None for an attribute that it lacks."""
     others = {name: getattr(model, name, None) for name in ("labels_", *OTHERS)}
+    others |= {name: host(getattr(model, name)) for name in METRIC if hasattr(model, name)}
     return SimpleNamespace(**others | {name: host(getattr(model, name)) for name in arrays}, method=method_name(model))
 
 
 def method_name(model: Any) -> str:
     """The name of the method: its class, or the `method` of a `LabelDescription`."""
     return str(getattr(model, "method", type(model).__name__))
+
+
+def candidates_decided(model: Any) -> bool:
+    """Whether candidates with a shared metric decided which task holds which cluster, and support is that evidence."""
+    found = None if model.decisions_ is None else model.decisions_.consensus
+    return found is not None and found.n_candidates > 0
+
+
+def feature_widths(model: Any) -> Array:
+    """(d,) the width of a cluster in each feature, where a shared metric has measured it; else 1."""
+    d = model.task_centers_.shape[2]
+    if getattr(model, "metric_", None) != "shared":
+        return np.ones(d)
+    K, V = model.metric_covariance_, getattr(model, "metric_directions_", None)
+    if V is None:
+        return np.sqrt(np.diag(K))
+    return np.sqrt(np.sum(V @ K * V, axis=1) + model.metric_rest_ * np.clip(1 - np.sum(V**2, axis=1), 0, None))
+
+
+def comparable(model: Any) -> Array:
+    """Which tasks hold at least two common clusters, (m, m), so that it can be told how alike they are."""
+    held = model.cluster_presence_.astype(int)
+    return (held @ held.T > 1) | (model.task_centers_.shape[1] == 1)
 
 
 def sharing(model: Any) -> Array:

@@ -15,8 +15,9 @@ from ..core.jobs import pick_runs
 from ..core.memberships import MEMBERSHIPS, one_hot
 from ..core.model import Model
 from ..core.projecting import shared_map, task_indices
-from ..core.relations import relatedness, support
+from ..core.relations import support
 from ..core.solver import first_state
+from ..estimators._presence import task_relatedness
 from ..estimators._validation import open_rows
 
 
@@ -52,9 +53,11 @@ class LabelDescription(BaseEstimator):
     cluster_sizes_ : array of shape (m, c)
         Number of rows of each cluster in each task.
     task_relatedness_ : array of shape (m, m)
-        Relatedness of the clusters of each pair of tasks, from 0 to 1.
-    cluster_support_ : array of shape (c, m)
-        Presence of each cluster in each task, from 0 (absent) to 1.
+        Relatedness of the clusters that two tasks have in common, from 0 to 1.
+    cluster_support_ : array of shape (m, c)
+        How present each cluster is in each task, from 0 (absent) to 1.
+    cluster_presence_ : array of shape (m, c)
+        Whether a task has rows of a cluster.
     map_ : array of shape (k, at most 4)
         Coordinates of some rows in the directions of the shared subspace that separate the clusters best. All rows, but
         no more than about 20 000.
@@ -131,8 +134,9 @@ class LabelDescription(BaseEstimator):
         self.task_centers_ = centers.Ms
         self.shared_centers_, self.subspace_ = np.asarray(centers.M), np.asarray(centers.W)
         self.memberships_ = one_hot(self.labels_, c, self.losses_.dtype)
-        self.task_relatedness_ = relatedness(centers.Ms, self.cluster_sizes_)
         self.cluster_support_ = support(centers.Ms, self.cluster_sizes_, np.ones(m, dtype=bool))
+        self.cluster_presence_ = self.cluster_sizes_ > 0
+        self.task_relatedness_ = task_relatedness(centers.Ms, self.cluster_sizes_, self.cluster_presence_)
         self.task_offsets_, self.task_scales_, self.within_weight_ = np.zeros((m, d)), np.ones(m), np.zeros(m)
         self.weights_, self.admitted_ = np.ones(n), np.ones(n)
         self.fractions_, self.weight_trace_ = np.zeros(0), np.zeros((0, n))

@@ -12,6 +12,8 @@ from ..estimators import ASI, LSSMTC, SPMTC, MultiTaskGaussianMixture
 from ..inspection import easiness, outlier_scores
 from ..inspection._words import listed
 
+RELATIONS = ("task_relatedness", "cluster_support", "cluster_presence", "cluster_sizes")  # written to .uns
+
 
 def fit_anndata(
     adata: Any,
@@ -58,7 +60,8 @@ def fit_anndata(
         - `obs[f"{key_added}_easiness"]`: easiness of each cell, see `mtcluster.inspection.easiness`;
         - `obs[f"{key_added}_outlier"]`: outlier score of each cell, see `mtcluster.inspection.outlier_scores`;
         - `obsm[f"X_{key_added}"]`: coordinates of each cell in the shared subspace;
-        - `uns[key_added]`: the parameters, the tasks, `task_relatedness`, `cluster_support` and `cluster_sizes`.
+        - `uns[key_added]`: the parameters, the tasks, `task_relatedness`, `cluster_support`,
+          `cluster_presence` and `cluster_sizes`.
 
     Examples
     --------
@@ -149,4 +152,4 @@ def _write(adata: Any, model: Any, X: Any, key: str, source: dict[str, Any], pan
             if value is not None
         },
         "tasks": np.array([str(task) for task in host(model.tasks_).tolist()]),
-    } | {name: host(getattr(model, f"{name}_")) for name in ("task_relatedness", "cluster_support", "cluster_sizes")}
+    } | {name: host(getattr(model, f"{name}_")) for name in RELATIONS}

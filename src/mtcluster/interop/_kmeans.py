@@ -12,10 +12,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._utils.tasks import positions
 from ..core.arrays import Array, host
+from ..core.metric import Shape
 from ..estimators._progress import warn_user
 
 INDEPENDENT = 1e-3  # relative singular value below which the centres count as having no extent in a direction
 EXACT = 1e-9  # share of the squared extent of the centres: a smaller error in a difference of losses is rounding
+FAR = {4: 1e18, 8: 1e150}  # by the size of a number: where centres are that no row may be nearest to
 DIGITS = 1e-3  # share of the smallest squared distance of two centres: a smaller error changes hardly any label
 
 
@@ -27,7 +29,9 @@ def to_kmeans(model: Any, task: Hashable | None = None) -> KMeans:
         λ1 ‖x − a_j‖² + (1 − λ1) ‖x − b_j‖²  =  ‖x − C_j‖² + k_j,   C_j = λ1 a_j + (1 − λ1) b_j,
 
     with k_j = λ1 (1 − λ1) ‖a_j − b_j‖², for both couplings. Centres C_j + t give the same labels if
-    2 (C_j − C_0)·t = k_j − k_0 for all j, which has a solution t if the centres are affinely independent.
+    2 (C_j − C_0)·t = k_j − k_0 for all j, which has a solution t if the centres are affinely independent. With a shared
+    metric A and proportions π_j of the clusters, the same holds for the centres A C_j, with −2 log π_j in k_j; then the
+    centres do not lie among the rows. The centre of a cluster that the task does not hold is far from everything.
 
     The labels are exact, with a warning where they cannot be: with non-negative memberships, with too many clusters for
     the number of features, and with data far from zero. Distances to the centres are not the losses of the model.
@@ -56,8 +60,11 @@ def to_kmeans(model: Any, task: Hashable | None = None) -> KMeans:
     True
     """
     check_is_fitted(model)
-    C, k = _centers(model, _position(model, task))
-    shift, exact = _shift(C, k)
+    at = _position(model, task)
+    C, k = _measured_centers(model, at) if model.metric_ == "shared" else _centers(model, at)
+    present = host(model.cluster_presence_)
+    held = present.any(axis=0) if at is None else present[at]
+    shift, exact = _shift(C[held], k[held])
     mixtures = model.decisions_.membership == "nonnegative"
     centers = (C + shift if exact and not mixtures else C).astype(host(model.task_centers_).dtype)
     why = None
@@ -65,16 +72,18 @@ def to_kmeans(model: Any, task: Hashable | None = None) -> KMeans:
         why = "the memberships are non-negative mixtures, and k-means has one cluster per row"
     elif not exact:
         why = (
-            f"the shared centres attract the {len(C)} clusters to different degrees, which centres with {C.shape[1]} "
-            "feature(s) cannot reproduce"
+            f"the shared centres attract the {int(held.sum())} clusters to different degrees, which centres with "
+            f"{C.shape[1]} feature(s) cannot reproduce"
         )
-    elif _far(centers):
+    elif _far(centers[held]):
         why = (
             f"the data are so far from zero that KMeans.predict loses the digits that separate clusters, in "
             f"{centers.dtype}; subtract the mean of the data from X before the fit"
         )
     if why is not None:
         warn_user(f"to_kmeans(task={task!r}) is not exact: {why}. Rows between clusters may get different labels.")
+    centers[~held] = centers[held].mean(axis=0)
+    centers[~held, 0] = FAR[centers.dtype.itemsize]
     return _fitted(centers, getattr(model, "feature_names_in_", None))
 
 
@@ -91,14 +100,37 @@ def _position(model: Any, task: Hashable | None) -> int | None:
     return k
 
 
-def _centers(model: Any, k: int | None) -> tuple[Array, Array]:
-    """C (c, d) and k (c,)."""
+def _both_centers(model: Any, k: int | None) -> tuple[float, Array, Array]:
+    """λ1, the centres of the task, and the shared ones as they lie in it."""
     shared = host(model.shared_centers_).astype(np.float64) @ host(model.subspace_).astype(np.float64).T
     if k is None:
-        return shared, np.zeros(len(shared))
-    lam, own = float(model.within_weight_[k]), host(model.task_centers_[k]).astype(np.float64)
+        return 0.0, shared, shared
     placed = host(model.task_offsets_[k]) + float(model.task_scales_[k]) * shared
+    return float(model.within_weight_[k]), host(model.task_centers_[k]).astype(np.float64), placed
+
+
+def _centers(model: Any, k: int | None) -> tuple[Array, Array]:
+    """C (c, d) and k (c,)."""
+    lam, own, placed = _both_centers(model, k)
     return lam * own + (1 - lam) * placed, lam * (1 - lam) * np.sum((own - placed) ** 2, axis=1)
+
+
+def _measured_centers(model: Any, k: int | None) -> tuple[Array, Array]:
+    """A C (c, d) and k (c,), with a shared metric."""
+    V = host(model.metric_directions_) if hasattr(model, "metric_directions_") else None
+    shape = Shape(V, host(model.metric_covariance_)[None], np.array([model.metric_rest_]))
+    lam, own, placed = _both_centers(model, k)
+    middle = placed.mean(axis=0)
+    own, placed = own - middle, placed - middle
+
+    def times(C: Array) -> Array:  # a task that was left alone has the Euclidean metric
+        return np.asarray(C if lam == 1 else shape.times(C[None, None])[0, 0])
+
+    C = times(lam * own + (1 - lam) * placed)
+    h = lam * np.sum(times(own) * own, axis=1) + (1 - lam) * np.sum(times(placed) * placed, axis=1)
+    if k is not None and hasattr(model, "log_proportions_"):  # those of other tasks are not known
+        h = h - 2 * host(model.log_proportions_)[k]
+    return C, h + 2 * C @ middle - np.sum(C**2, axis=1)
 
 
 def _shift(C: Array, k: Array) -> tuple[Array, bool]:

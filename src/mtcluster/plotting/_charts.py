@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from ..core.arrays import host
-from ..inspection._fitted import PRESENT
+from ..inspection._fitted import PER_TASK, comparable, on_host
+from ..inspection._relations import relation_words
 from ..inspection._words import listed
 from ._style import BLUE, COLORS, GREY, INK, LIGHT, ORANGE, add_legend, attribute, colors, mark, new_axes, task_names
 
@@ -15,19 +16,20 @@ NUMBERED = 20  # tasks up to which a matrix has numbers in it
 STAGE_LABELS = 12  # stages that have room for a label each
 NARROW = 0.08  # share of all iterations: the labels of shorter stages are rotated
 FULL = 1 - 1e-9  # a weight of 1, up to rounding
+MARKS = {"absent": "x", "private": "*", "uncertain": "$?$"}  # of clusters that are not shared by all tasks
 STAGES = "stages, by the fraction of the rows of each task that is selected"
 
 
 def plot_cluster_sizes(model: Any, ax: Any = None) -> Any:
-    """Plot the share of each cluster in each task, with a cross at clusters that are hardly present.
+    """Plot the share of each cluster in each task, and mark what is not shared by all.
 
-    A cross marks a cluster whose `cluster_support_` in a task is below 0.5, unless the task was left alone: it has few
-    rows compared with the other tasks, or its rows lie elsewhere.
+    A cross marks a cluster that a task does not hold, a star one that no other task holds, and a question mark one of
+    which that is uncertain; see `mtcluster.inspection.relations`.
 
     Parameters
     ----------
     model : fitted model
-        Model with `cluster_sizes_` and `cluster_support_`.
+        Model with `cluster_sizes_`, `cluster_support_` and `cluster_presence_`.
     ax : matplotlib axes, optional
         Axes to draw on. None: new axes.
 
@@ -38,23 +40,29 @@ def plot_cluster_sizes(model: Any, ax: Any = None) -> Any:
     """
     sizes, names = host(attribute(model, "cluster_sizes_", "plot_cluster_sizes")), task_names(model, alone=True)
     shares = 100 * sizes / np.maximum(sizes.sum(axis=1, keepdims=True), np.finfo(np.float64).tiny)
-    weak = (host(model.cluster_support_).T < PRESENT) & (host(model.within_weight_) < 1)[:, None]
+    words = relation_words(on_host(model, PER_TASK))
     m, c = shares.shape
     ax = new_axes(ax, (float(np.clip(0.16 * c * (m + 1), 5.5, 16)), 3.6))
     width, entries = 0.8 / m, []
     for k, color in enumerate(colors(range(m))):
         at = np.arange(c) - 0.4 + width * (k + 0.5)
         ax.bar(at, shares[k], 0.94 * width, color=color)
-        ax.plot(at[weak[k]], shares[k, weak[k]] + 0.02 * shares.max(), "x", color=INK, markersize=5, clip_on=False)
+        for word, shape in MARKS.items():
+            own = words[k] == word
+            if own.any():
+                above = {"linestyle": "none", "color": INK, "markersize": 5, "clip_on": False}
+                ax.plot(at[own], shares[k, own] + 0.025 * shares.max(), marker=shape, **above)
         entries += [mark("s", color, names[k])] * (m > 1)
     ax.set_xticks(range(c), [str(j) for j in range(c)])
     ax.set(xlabel="cluster", ylabel="rows of the task, %", xlim=(-0.6, c - 0.4), ylim=(0, 1.08 * shares.max()))
-    add_legend(ax, [*entries, *([mark("x", INK, f"support below {PRESENT:g}")] if weak.any() else [])])
+    add_legend(ax, [*entries, *(mark(shape, INK, word) for word, shape in MARKS.items() if np.any(words == word))])
     return ax
 
 
 def plot_relatedness(model: Any, ax: Any = None) -> Any:
     """Plot the relatedness of the tasks, the matrix `task_relatedness_` with values from 0 to 1.
+
+    Two tasks that hold fewer than two common clusters cannot be compared; their cell is grey.
 
     Parameters
     ----------
@@ -69,15 +77,18 @@ def plot_relatedness(model: Any, ax: Any = None) -> Any:
         Axes with the plot.
     """
     R, names = host(attribute(model, "task_relatedness_", "plot_relatedness")), task_names(model)
+    known = comparable(on_host(model, PER_TASK)) | np.eye(len(R), dtype=bool)
     side, long = float(np.clip(2.0 + 0.55 * len(R), 3.2, 12)), max(map(len, names)) > 4
     ax = new_axes(ax, (side + 0.9, side))
-    drawn = ax.imshow(R, vmin=0, vmax=1, cmap="Blues")
+    ax.set_facecolor(LIGHT)
+    drawn = ax.imshow(np.ma.masked_array(R, ~known), vmin=0, vmax=1, cmap="Blues")
     ax.set_xticks(range(len(R)), names, rotation=45 * long, rotation_mode="anchor", ha="right" if long else "center")
     ax.set_yticks(range(len(R)), names)
     ax.set(xlabel="task", ylabel="task")
     ax.tick_params(length=0)
     for i, j in np.ndindex(R.shape) if len(R) <= NUMBERED else ():
-        ax.text(j, i, f"{R[i, j]:.2f}", ha="center", va="center", color="white" if R[i, j] > 0.6 else INK, fontsize=9)
+        told, color = f"{R[i, j]:.2f}" if known[i, j] else "–", "white" if known[i, j] and R[i, j] > 0.6 else INK
+        ax.text(j, i, told, ha="center", va="center", color=color, fontsize=9)
     ax.figure.colorbar(drawn, ax=ax, label="relatedness")
     return ax
 

@@ -90,6 +90,22 @@ def test_features_come_largest_first_above_and_then_below():
     assert clusters.in_short(found, 1e9) == "close to the overall mean: no feature stands out"
 
 
+def test_features_are_compared_in_widths_of_a_cluster_with_a_shared_metric(blob_model):
+    units = np.array([1e-3, 1, 1, 1e3, 1, 1])
+    turned = changed(
+        blob_model,
+        metric_covariance_=blob_model.metric_covariance_ * np.outer(units, units),
+        task_centers_=blob_model.task_centers_ * units,
+        task_offsets_=blob_model.task_offsets_ * units,
+        subspace_=blob_model.subspace_ * units[:, None],
+    )
+    assert blob_model.metric_ == "shared"
+    first, second = (clusters.features(model, list("abcdef")) for model in (blob_model, turned))
+    for one, other in zip(first["clusters"], second["clusters"], strict=True):
+        assert one["in_short"] == other["in_short"]
+        np.testing.assert_allclose(*([f["difference"] for f in found["shared"]] for found in (one, other)), rtol=1e-3)
+
+
 def test_the_leading_feature_has_its_share_of_the_spread():
     Z, sizes = np.array([[0.0, 0.0], [3.0, 1.0]]), np.array([1.0, 1.0])
     assert clusters.leading(Z, sizes, ["a", "b"]) == {"name": "a", "share": pytest.approx(0.9)}
@@ -104,14 +120,15 @@ def test_sizes_are_counts_of_labels(blob_model, summary):
 
 
 def test_a_cluster_that_a_task_lacks_is_told_with_the_reason(blob_model):
-    support = np.ones((4, 3))
-    support[2, 1] = support[3, 0] = 0.1
+    support = np.ones((3, 4))
+    support[1, 2] = support[0, 3] = 0.1
     labels = blob_model.labels_.copy()
     labels[(labels == 2) & (blob_model.task_indices_ == 1)] = 0
-    found = clusters.sizes(changed(blob_model, labels_=labels, cluster_support_=support), ["a", "b", "c"])
+    voted = changed(blob_model, labels_=labels, cluster_support_=support, decisions_=None)
+    found = clusters.sizes(voted, ["a", "b", "c"])
     assert [(item["cluster"], item["task"], item["few"]) for item in found["missing"]] == [(2, 1, True), (3, 0, False)]
     assert found["everywhere"] == [0, 1]
-    assert "Missing or rare: cluster 2 in “b”." in found["sentences"]
+    assert "Rare: cluster 2 in “b”." in found["sentences"]
     assert (
         "Located elsewhere than in the other tasks, possibly a different group: cluster 3 in “a”." in found["sentences"]
     )
@@ -170,7 +187,8 @@ def test_one_task_and_one_cluster_have_a_summary():
 def test_sparse_rows_have_the_summary_of_dense_ones(counts):
     X, _, tasks = counts
     dense, thin = (
-        summarize(SPMTC(n_clusters=3, random_state=0).fit(A, tasks=tasks)) for A in (X, sparse.csr_matrix(X))
+        summarize(SPMTC(n_clusters=3, metric="euclidean", random_state=0).fit(A, tasks=tasks))
+        for A in (X, sparse.csr_matrix(X))
     )
     assert dense["sizes"] == thin["sizes"]
 
@@ -326,12 +344,14 @@ def test_borders_of_clusters_are_those_of_rows_for_clusters_of_one_size():
 
 
 CALM = {
+    "metric": "euclidean",
     "n_tasks": 3,
     "n_clusters": 2,
     "n_features": 5,
     "tasks": [{"name": name} for name in "abc"],
     "certainty": {"word": "clear", "agreement": 0.99, "clusters": []},
-    "sizes": {"empty": [], "alone": [], "missing": [], "shares": [[0.6, 0.4]] * 3},
+    "sizes": {"empty": [], "alone": [], "missing": [], "shares": [[0.6, 0.4]] * 3, "decided": True}
+    | {"relations": [["shared", "shared"]] * 3},
     "features": {
         "clusters": [{"cluster": 0, "share": 0.6}, {"cluster": 1, "share": 0.4}],
         "leading": {"name": "iron", "share": 0.4},
@@ -368,6 +388,14 @@ def test_nothing_stands_out_where_nothing_does():
             "The tasks are not alike: the highest relatedness is 0.30 of 1.",
         ),
         (
+            {"sizes": {"relations": [["shared", "absent"], ["shared", "private"], ["shared", "absent"]]}},
+            "In one task only: cluster 1 in “b”.",
+        ),
+        (
+            {"sizes": {"relations": [["shared", "uncertain"], ["uncertain", "shared"], ["shared", "shared"]]}},
+            "Present or absent, with little evidence for either: clusters 1 in “a” and 0 in “b”.",
+        ),
+        (
             {"sizes": {"missing": [{"cluster": 1, "task": 0, "few": True}]}},
             "Rare: cluster 1 in “a”.",
         ),
@@ -387,6 +415,21 @@ def test_nothing_stands_out_where_nothing_does():
 )
 def test_each_rule_fires_alone(parts, expected):
     assert found_in(**parts) == [expected]
+
+
+def test_scales_of_features_are_no_matter_with_a_shared_metric():
+    assert found_in(features={"leading": {"name": "iron", "share": 0.9}}, metric="shared") == ["Nothing stands out."]
+
+
+def test_a_task_that_holds_one_cluster_is_no_news_where_that_was_decided():
+    alone = {"shares": [[0.5, 0.5], [0.0, 1.0]], "relations": [["shared"] * 2, ["absent", "shared"]]}
+    assert found_in(sizes=alone) == ["Nothing stands out."]
+    assert found_in(sizes=alone | {"decided": False}) == ["Almost all examples in one cluster: “b” (100\u00a0%)."]
+
+
+def test_tasks_that_cannot_be_compared_are_not_called_unlike():
+    matrix = [[1, None, 0.2], [None, 1, 0.6], [0.2, 0.6, 1]]
+    assert found_in(relatedness={"matrix": matrix}) == ["Nothing stands out."]
 
 
 def test_tasks_that_were_all_clustered_apart_on_purpose_are_no_news():

@@ -55,7 +55,8 @@ def _sizes(summary: dict[str, Any]) -> Advice:
             "Check whether a few unusual examples form the other clusters, and whether the features are on comparable "
             "scales; more clusters may divide it.",
         )
-    full = [(k, max(shares)) for k, shares in enumerate(summary["sizes"]["shares"]) if max(shares) > HUGE]
+    one = 1.0 if summary["sizes"]["decided"] else 2.0  # a task of one cluster is a finding, not a fault
+    full = [(k, max(shares)) for k, shares in enumerate(summary["sizes"]["shares"]) if HUGE < max(shares) < one]
     if full and not huge:
         told = [f"{quoted(summary['tasks'][k]['name'])} ({percent(share)})" for k, share in full]
         yield (
@@ -75,6 +76,7 @@ def _relations(summary: dict[str, Any]) -> Advice:
             "contains other groups.",
         )
     pairs = [matrix[i][j] for j in range(m) for i in range(j) if i not in alone and j not in alone]
+    pairs = [value for value in pairs if value is not None]
     if pairs and max(pairs) < ALIKE:
         yield (
             f"The tasks are not alike: the highest relatedness is {related(max(pairs))} of 1.",
@@ -83,7 +85,20 @@ def _relations(summary: dict[str, Any]) -> Advice:
 
 
 def _missing(summary: dict[str, Any]) -> Advice:
-    names = [task["name"] for task in summary["tasks"]]
+    names, words = [task["name"] for task in summary["tasks"]], summary["sizes"]["relations"]
+    cells = [(k, j, word) for k, own in enumerate(words) for j, word in enumerate(own)]
+    if private := [f"{j} in {quoted(names[k])}" for k, j, word in cells if word == "private"]:
+        yield (
+            f"In one task only: {named('cluster', private)}.",
+            "Compare its features with those of the other clusters: it may be a group that the other tasks lack, or "
+            "one of theirs that lies elsewhere in this task.",
+        )
+    if uncertain := [f"{j} in {quoted(names[k])}" for k, j, word in cells if word == "uncertain"]:
+        yield (
+            f"Present or absent, with little evidence for either: {named('cluster', uncertain)}.",
+            "Look at the examples near it. If you know how many clusters each task holds, say so: n_clusters_per_task, "
+            "or --clusters-per-task on the command line.",
+        )
     for few, what, then in (
         (True, "Rare", "The few examples that have this cluster number there may not belong to it: look at some."),
         (False, "Possibly a different group", "Look at some of its examples before you compare tasks by it."),
@@ -100,7 +115,7 @@ def _data(summary: dict[str, Any]) -> Advice:
             "Look at the table of outliers: are they errors, in other units, or a group of their own? Correct or "
             "remove what is wrong, and fit again.",
         )
-    if summary["n_features"] > 2 and leading["share"] > RULING:
+    if summary["metric"] != "shared" and summary["n_features"] > 2 and leading["share"] > RULING:
         yield (
             f"Feature {quoted(leading['name'])} accounts for {percent(leading['share'])} of the variance between "
             "clusters.",

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from ...core.arrays import Array
-from .._fitted import PRESENT, sharing
+from .._fitted import PRESENT, candidates_decided, feature_widths, sharing
+from .._relations import listed_places, relation_sentences, relation_words
 from .._words import count, listed, named, number, percent, plain, quoted, rounded
 
 SHARED_FEATURES, TASK_FEATURES = 6, 4  # features shown above the rest, and as many below
@@ -15,7 +16,6 @@ NAMED = 3  # features named in the short description of a cluster
 TELLING = 0.2  # share of the largest difference of any cluster below which a feature is not named
 FAINT = 0.02  # share of the largest difference of the cluster below which a feature is not shown
 ROUNDING = 1e-6  # of that again: a value that is zero but for rounding
-PLACES = 6  # tasks named in a sentence about missing clusters
 PAIRS = 400  # pairs of a task and a cluster whose features are shown; nobody reads more
 TINY = float(np.finfo(np.float64).tiny)
 
@@ -53,8 +53,11 @@ def shared_centers(model: Any) -> tuple[Array, Array]:
     return share @ model.task_offsets_[together] + (share @ model.task_scales_[together]) * Z, sizes.sum(axis=0)
 
 
-def standing_out(difference: Array, here: Array, names: list[str], most: int) -> list[dict[str, Any]]:
-    """The features that are most above the rest, largest first, then those most below."""
+def standing_out(
+    difference: Array, here: Array, names: list[str], most: int, widths: Array | float = 1.0
+) -> list[dict[str, Any]]:
+    """The features that are most above the rest, largest first, then those most below, in units of `widths`."""
+    rest, difference = here - difference, difference / widths
     least = FAINT * np.abs(difference).max(initial=0.0)
     if not np.isfinite(least) or least == 0:
         return []
@@ -62,7 +65,7 @@ def standing_out(difference: Array, here: Array, names: list[str], most: int) ->
     shown = [i for i in order[:most] if difference[i] > least] + [
         i for i in order[::-1][:most] if -difference[i] > least
     ]
-    here, rest = (np.where(np.abs(values) < ROUNDING * least, 0.0, values) for values in (here, here - difference))
+    here, rest = (np.where(np.abs(values) < ROUNDING * least * widths, 0.0, values) for values in (here, rest))
     columns = (rounded(values[shown]) for values in (difference, here, rest))
     return [
         {"name": names[i], "difference": d, "here": h, "rest": r} for i, d, h, r in zip(shown, *columns, strict=True)
@@ -80,25 +83,29 @@ def in_short(features: list[dict[str, Any]], largest: float) -> str:
 
 def sizes(model: Any, names: list[str]) -> dict[str, Any]:
     """Sizes, shares and support of the clusters in the tasks, and sentences about them."""
-    table, together, support = counts(model), sharing(model), model.cluster_support_
-    m, c = table.shape
-    used = table.sum(axis=0) > 0
+    table, together, support, words = counts(model), sharing(model), model.cluster_support_, relation_words(model)
+    m = len(table)
     shares = table / np.maximum(table.sum(axis=1, keepdims=True), 1)
-    missing = [
-        {"cluster": int(j), "task": int(k), "support": float(support[j, k]), "few": _few(shares[:, j], k, together)}
-        for j, k in zip(*np.nonzero((support < PRESENT) & together & used[:, None] & (m > 1)), strict=True)
+    weak = (words == "uncertain") & (support < PRESENT) & model.cluster_presence_ & (not candidates_decided(model))
+    missing: list[dict[str, Any]] = [
+        {"cluster": int(j), "task": int(k), "support": float(support[k, j]), "few": _few(shares[:, j], k, together)}
+        for j, k in zip(*np.nonzero(weak.T), strict=True)
     ]
-    lacking = {item["cluster"] for item in missing}
+    for item in missing:
+        words[item["task"], item["cluster"]] = "rare" if item["few"] else "elsewhere"
     found = {
         "rows": table.tolist(),
         "shares": rounded(shares),
         "support": rounded(support),
-        "everywhere": [j for j in range(c) if used[j] and j not in lacking],
+        "relations": words.tolist(),
+        "everywhere": np.flatnonzero(np.all(words[together] == "shared", axis=0) & (m > 1)).tolist(),
         "missing": missing,
-        "empty": np.flatnonzero(~used).tolist(),
+        "empty": np.flatnonzero(table.sum(axis=0) == 0).tolist(),
         "alone": np.flatnonzero(~together).tolist(),
+        "decided": candidates_decided(model),
     }
-    return plain({**found, "sentences": _size_sentences(found, names, c)})
+    told = relation_sentences(model, [quoted(name) for name in names], "example", uncertain=candidates_decided(model))
+    return plain({**found, "sentences": [*told, *_size_sentences(found, names)]})
 
 
 def _few(shares: Array, k: int, together: Array) -> bool:
@@ -107,20 +114,15 @@ def _few(shares: Array, k: int, together: Array) -> bool:
     return bool(shares[k] < PRESENT * np.median(shares[others])) if others.any() else True
 
 
-def _size_sentences(found: dict[str, Any], names: list[str], c: int) -> list[str]:
-    m, everywhere, alone, empty = len(names), found["everywhere"], found["alone"], found["empty"]
-    where = "every task that shares" if alone else "every task"
-    present = f"Present in {where}: {named('cluster', everywhere)}." if everywhere else f"No cluster is in {where}."
-    if len(everywhere) + len(empty) == c:
-        present = f"Every cluster is present in {where}."
-    if len(alone) == m:
-        present = "Each task was clustered on its own: a cluster number need not mean the same in two tasks."
-    lines = [present] if m > 1 else []
+def _size_sentences(found: dict[str, Any], names: list[str]) -> list[str]:
+    m, alone, empty, lines = len(names), found["alone"], found["empty"], []
+    if len(alone) == m > 1:
+        lines.append("Each task was clustered on its own: a cluster number need not mean the same in two tasks.")
     if few := places(found["missing"], names, few=True):
-        lines.append(f"Missing or rare: {few}.")
+        lines.append(f"Rare: {few}.")
     if elsewhere := places(found["missing"], names, few=False):
         lines.append(f"Located elsewhere than in the other tasks, possibly a different group: {elsewhere}.")
-    if empty:
+    if empty and (m == 1 or len(alone) == m):
         lines.append(f"Without examples: {named('cluster', empty)}. The data may contain fewer groups.")
     if 0 < len(alone) < m:
         lines.append(
@@ -137,8 +139,7 @@ def places(missing: list[dict[str, Any]], names: list[str], *, few: bool) -> str
         if item["few"] == few:
             by_task.setdefault(item["task"], []).append(item["cluster"])
     told = [f"{named('cluster', found)} in {quoted(names[k])}" for k, found in by_task.items()]
-    more = [f"and in {count(len(told) - PLACES, 'more task')}"] if len(told) > PLACES else []
-    return "; ".join([*told[:PLACES], *more])
+    return listed_places(told)
 
 
 def features(model: Any, names: list[str]) -> dict[str, Any]:
@@ -146,10 +147,13 @@ def features(model: Any, names: list[str]) -> dict[str, Any]:
     Z, sizes = shared_centers(model)
     table = counts(model)
     m, c = table.shape
-    largest = float(np.abs(contrasts(Z, sizes)[0]).max(initial=0.0))
-    shared = _profiles(Z, sizes, names, SHARED_FEATURES)
+    widths = feature_widths(model)
+    largest = float(np.abs(contrasts(Z, sizes)[0] / widths).max(initial=0.0))
+    shared = _profiles(Z, sizes, names, SHARED_FEATURES, widths)
     tasks = sorted(np.argsort(-table.sum(axis=1), kind="stable")[: max(PAIRS // c, 1)].tolist()) if m > 1 else []
-    by_task = {k: _profiles(model.task_centers_[k], model.cluster_sizes_[k], names, TASK_FEATURES) for k in tasks}
+    by_task = {
+        k: _profiles(model.task_centers_[k], model.cluster_sizes_[k], names, TASK_FEATURES, widths) for k in tasks
+    }
     clusters = [
         {
             "cluster": j,
@@ -161,13 +165,15 @@ def features(model: Any, names: list[str]) -> dict[str, Any]:
         }
         for j in range(c)
     ]
-    return plain({"clusters": clusters, "leading": leading(Z, sizes, names), "tasks_left_out": m - len(tasks)})
+    return plain({"clusters": clusters, "leading": leading(Z / widths, sizes, names), "tasks_left_out": m - len(tasks)})
 
 
-def _profiles(centers: Array, sizes: Array, names: list[str], most: int) -> list[list[dict[str, Any]]]:
+def _profiles(centers: Array, sizes: Array, names: list[str], most: int, widths: Array) -> list[list[dict[str, Any]]]:
     centers, sizes = centers.astype(np.float64), sizes.astype(np.float64)
     difference, _ = contrasts(centers, sizes)
-    return [standing_out(difference[j], centers[j], names, most) if size > 0 else [] for j, size in enumerate(sizes)]
+    return [
+        standing_out(difference[j], centers[j], names, most, widths) if size > 0 else [] for j, size in enumerate(sizes)
+    ]
 
 
 def leading(Z: Array, sizes: Array, names: list[str]) -> dict[str, Any]:

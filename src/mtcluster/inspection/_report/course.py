@@ -72,8 +72,13 @@ def certainty(model: Any, stability: dict[str, Any] | None, names: list[str]) ->
     share, line = None, "Stability was not measured."
     if found is not None:
         share = float(found.unanimity)
+        fits = (
+            f"the best {found.n_members} of {found.n_candidates} fits"
+            if found.n_candidates
+            else f"{found.n_members} quick fits"
+        )
         line = (
-            f"The fit started from a consensus of {found.n_members} quick fits. On average {percent(share)} of them "
+            f"The fit started from a consensus of {fits}. On average {percent(share)} of them "
             f"agree on the cluster of an example: {MEANING[grade(share)]}."
         )
     how = (

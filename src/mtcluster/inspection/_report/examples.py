@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...core.arrays import Array
-from .._fitted import PRESENT, sharing
+from .._fitted import PRESENT, candidates_decided, sharing
 from .._words import CELL, plain, rounded, text, whole
 
 POINTS = 20_000  # points of the map: more are neither distinguishable nor quick to draw
@@ -80,12 +80,13 @@ def short_ids(ids: Sequence[Any]) -> list[str]:
 def most_typical(model: Any, outlying: Array) -> list[list[int]]:
     """For each cluster the rows with the lowest outlier scores, from different tasks in which it is present."""
     m, c, _ = model.task_centers_.shape
-    present = (model.cluster_support_ >= PRESENT) & sharing(model)
+    sure = candidates_decided(model) | (model.cluster_support_ >= PRESENT)
+    present = model.cluster_presence_ & sure & sharing(model)[:, None]
     found = []
     for j in range(c):
         own = np.flatnonzero(model.labels_ == j)
         own = own[np.argsort(outlying[own], kind="stable")]
-        tasks = np.flatnonzero(present[j]) if present[j].any() else range(m)
+        tasks = np.flatnonzero(present[:, j]) if present[:, j].any() else range(m)
         best = [own[model.task_indices_[own] == k][:TYPICAL].tolist() for k in tasks]
         turns = [(turn, outlying[row], row) for rows in best for turn, row in enumerate(rows)]
         found.append([row for _, _, row in sorted(turns)[:TYPICAL]])

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.exceptions import NotFittedError
 
 from .._explanation import describe, relatedness_sentence
-from .._fitted import PER_ROW, PER_TASK, on_host, sharing
+from .._fitted import PER_ROW, PER_TASK, comparable, on_host, sharing
 from .._outliers import easiness, outlier_scores
 from .._words import count, plain, quoted, rounded, text
 from . import clusters, course, examples
@@ -33,13 +33,14 @@ def summarize(
     _check_length("ids", ids, n, "row")
     _check_length("feature_names", feature_names, d, "feature")
     called = [f"feature {i}" for i in range(d)] if feature_names is None else [text(name) for name in feature_names]
-    alike = "There is one task, so there is nothing to compare."
+    alike, known = "There is one task, so there is nothing to compare.", comparable(model) | np.eye(m, dtype=bool)
     if m > 1:
-        alike = relatedness_sentence(model.task_relatedness_, [quoted(name) for name in names])
+        alike = relatedness_sentence(model.task_relatedness_, known, [quoted(name) for name in names])
     sizes, features = clusters.sizes(model, names), clusters.features(model, called)
     found = {
         "title": text(title, 200) if title else f"{count(c, 'cluster')} in {count(m, 'data set')}",
         "method": text(model.method),
+        "metric": model.metric_,
         "n_rows": n,
         "n_features": d,
         "n_clusters": c,
@@ -51,7 +52,7 @@ def summarize(
         "overview": _overview(model, data or {}),
         "sizes": sizes,
         "features": features,
-        "relatedness": {"matrix": rounded(model.task_relatedness_, 6), "sentences": [alike]},
+        "relatedness": {"matrix": rounded(np.where(known, model.task_relatedness_, np.nan), 6), "sentences": [alike]},
         "course": course.course(model),
         "certainty": course.certainty(model, stability, names),
         "decisions": [] if model.decisions_ is None else describe(model),
