@@ -84,6 +84,9 @@ class Consensus:
         Adjusted Rand index between a task's own clusters and the consensus below which the task is left alone.
     min_relatedness : float, default=0.4
         Relatedness to the most similar task below which a task is left alone.
+    usual_relatedness : float, default=0.6
+        With a shared metric, these two are not used: a task is left alone if its relatedness to the most similar task
+        is below this share of the median of the tasks, or below 0.2.
     min_rows : int, default=5
         Rows per cluster that a task needs before it can be left alone.
     downweight : bool, default=True
@@ -135,6 +138,7 @@ class Consensus:
     min_offset_gain: float = 0.01
     min_agreement: float = 0.2
     min_relatedness: float = 0.4
+    usual_relatedness: float = 0.6
     min_rows: int = 5
     downweight: bool = True
     distant: float = 4.0
@@ -233,7 +237,7 @@ class Consensus:
             n_members=ballot.n_members,
             n_rows=sum(map(len, embedding.Ys)),
             n_dimensions=embedding.Ys[0].shape[1],
-            n_distant_rows=_fewer(embedding, embedder),
+            n_distant_rows=_fewer(embedding, embedder.embedding(offset)),
             min_agreement=self.min_agreement,
             min_relatedness=self.min_relatedness,
             min_rows=self.min_rows,
@@ -276,7 +280,7 @@ class Consensus:
             shrinkage=found.chosen.shrinkage,
             n_rows=sum(map(len, framing.embedding.Ys)),
             n_dimensions=framing.embedding.Ys[0].shape[1],
-            n_distant_rows=_fewer(framing.embedding, embedder),
+            n_distant_rows=_fewer(framing.embedding, framing.plain),
             min_agreement=self.min_agreement,
             min_relatedness=found.least,
             min_rows=self.min_rows,
@@ -295,22 +299,23 @@ class Consensus:
         self, rows: RowSource, model: Model, offset: str, per_task: Array | None, downweight: bool, seeds: list[int]
     ) -> Framing:
         embedder = self.embedder(rows, (seeds[0], seeds[1]), scaled=True)
-        embedding = embedder.embedding(offset if offset in ("mean", "scale") else "none")
+        embedding = plain = embedder.embedding(offset if offset in ("mean", "scale") else "none").counted()
         if downweight and self.downweight:
             embedding = embedding.downweighted(self.distant_neighbor, self.distant, DISTANT_POWER)
         tried = {"auto": (False, True), "matched": (True,)}.get(offset, (False,))
         how = Candidates(self.n_seedings, self.n_starts, self.n_kept, self.n_voters)
         return Framing(
-            how, embedder, embedding, model.n_clusters, tried, UNRELATED, self.min_rows, per_task,
+            how, embedder, plain, embedding, model.n_clusters, tried, UNRELATED, self.usual_relatedness, self.min_rows,
+            per_task,
             np.random.default_rng(seeds[2]),
         )  # fmt: skip
 
 
-def _fewer(embedding: Embedding, embedder: Embedder) -> int:
-    """Number of rows that count less because they lie far from all others."""
-    if embedder.unit_rows:
+def _fewer(now: Embedding, before: Embedding) -> int:
+    """Number of rows that count less because they lie far from all others; of directions none do."""
+    if now.kept is not None:
         return 0
-    return sum(int(np.sum(u < b.u)) for u, b in zip(embedding.us, embedder.sample, strict=True))
+    return sum(int(np.sum(u < known)) for u, known in zip(now.us, before.us, strict=True))
 
 
 @dataclass

@@ -66,6 +66,11 @@ class Embedding:
             factors = [_company(distances, neighbor, distant, power) for distances, _ in self.neighbors]
         return replace(self, us=[u * factor for u, factor in zip(self.us, factors, strict=True)])
 
+    def counted(self) -> Embedding:
+        """The same with weights of 1 on average: what counts as few rows does not depend on their scale."""
+        total, n = sum(float(u.sum()) for u in self.us), sum(map(len, self.us))
+        return replace(self, us=[u * (n / total) for u in self.us]) if total > 0 else self
+
     def of_tasks(self, ks: list[int]) -> Embedding:
         """That of some tasks."""
         kept = None if self.kept is None else [self.kept[k] for k in ks]

@@ -25,7 +25,6 @@ from .members import blocks_of
 from .scales import rounding_variance, within_covariance, without_tails
 
 MOST_GAIN = 3.0  # nats that one row can say for a cluster: an outlier must not make one
-USUAL = 0.6  # share of the usual relatedness below which a task is left alone
 
 
 @dataclass(frozen=True)
@@ -49,10 +48,12 @@ class Framing:
 
     how: Candidates
     embedder: Embedder
-    embedding: Embedding
+    plain: Embedding  # all rows count as they do
+    embedding: Embedding  # those far from all others count less
     n_clusters: int
     frames: tuple[bool, ...]  # whether offsets are tried
     min_relatedness: float
+    usual: float  # share of the median relatedness below which a task is left alone
     min_rows: int
     per_task: Array | None  # (m,) number of clusters of each task, where it is known
     rng: np.random.Generator
@@ -135,7 +136,7 @@ class Framing:
             kinship[k] = max(
                 relatedness(Ms[[k, l]][:, at], sizes[[k, l]][:, at])[0, 1] if at.sum() > 1 else 1.0 for l, at in both
             )
-        return kinship, max(self.min_relatedness, USUAL * float(np.median(kinship)) if m > 2 else 0.0)
+        return kinship, max(self.min_relatedness, self.usual * float(np.median(kinship)) if m > 2 else 0.0)
 
     def _again(self, chosen: Chosen, labels: list[Array], alone: Array) -> tuple[Chosen, list[Array]]:
         """The other tasks once more, and each of these on its own; their clusters are matched by where they lie."""
@@ -178,6 +179,18 @@ class Framing:
         model = Model(self.n_clusters, 0.0, self.n_clusters)
         return totals_of(self._rows, model, [own[None] for own in labels], weights)
 
+    def _hold(self, present: Array, support: Array, j: int) -> None:
+        """Let the task with the most support for a cluster hold it; where numbers are known, in place of another."""
+        for k in np.argsort(-support[:, j], kind="stable"):
+            elsewhere = present[k] & (present.sum(axis=0) > 1)
+            full = self.per_task is not None and present[k].sum() >= self.per_task[k]
+            if full and not elsewhere.any():
+                continue
+            if full:
+                present[k, np.where(elsewhere, support[k], np.inf).argmin()] = False
+            present[k, j] = True
+            return
+
     def _presence(self, labels: list[Array], chosen: Chosen, alone: Array) -> tuple[Array, Array, list[Array], Array]:
         """Which clusters each task holds, the support of that, labels without the others, and sizes (m, c).
 
@@ -206,10 +219,9 @@ class Framing:
         if self.per_task is not None:
             rank = np.argsort(np.argsort(-support - 1e-9 * sizes, axis=1, kind="stable"), axis=1)
             present = rank < self.per_task[:, None]
-        present |= support >= support.max(axis=1, keepdims=True)  # a task holds something
-        for j in np.flatnonzero(~present.any(axis=0)):  # and a cluster is held by some task
-            if sizes[:, j].any():
-                present[np.argmax(support[:, j]), j] = True
+        present[np.arange(len(present)), support.argmax(axis=1)] = True  # a task holds something
+        for j in np.flatnonzero(~present.any(axis=0) & sizes.any(axis=0)):  # and a cluster is held by some task
+            self._hold(present, support, j)
         labels = rows.apply(partial(_relabel, terms=terms, present=present), labels, outputs=1)[0]
         return present, support, labels, self._sizes(labels)
 

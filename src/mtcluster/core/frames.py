@@ -126,8 +126,10 @@ def shared_centers(
         b[free] = _offsets(means[free], weights[free], sizes[free], total[free])
     pulled = np.einsum("rkc,rkcd->rcd", weights, means - b[:, :, None])
     Z = pulled / np.where(of_cluster > 0, of_cluster, 1)[..., None]
-    if last is not None:
-        Z = np.where((of_cluster > 0)[..., None], Z, last)
+    empty = of_cluster <= 0
+    if empty.any():
+        middle = pulled.sum(axis=1) / np.maximum(of_cluster.sum(axis=1), np.finfo(np.float64).tiny)[:, None]
+        Z = np.where(empty[..., None], middle[:, None] if last is None else last, Z)
     return Z, b
 
 

@@ -237,7 +237,7 @@ class FittedModelMixin(TransformerMixin):
         return -engine.gather(self._read(engine)[1])
 
     def score(self, X: Any, y: Any = None, *, tasks: Any = None, sample_weight: Any = None) -> float:
-        """Weighted mean of `score_samples`.
+        """Weighted mean of `score_samples`; with a shared metric minus log|S|, so that tight metrics do not win.
 
         Parameters
         ----------
@@ -257,7 +257,10 @@ class FittedModelMixin(TransformerMixin):
         """
         engine = self._open(X, tasks, "score", sample_weight)
         Ls = self._read(engine)[1]
-        return -float(engine.apply(weighted_sums, Ls)[-1].sum() / engine.summary.sizes.sum())
+        loss = float(engine.apply(weighted_sums, Ls)[-1].sum() / engine.summary.sizes.sum())
+        model, centers = self._fitted()
+        shape = model.shape(centers.runs(None))
+        return -loss if shape is None else -loss - float(shape.log_determinant(engine.n_features)[0])
 
     def transform(self, X: Any) -> Array:
         """Coordinates of each row in the shared subspace: X W, or X S⁻¹ W with a shared metric.
