@@ -121,7 +121,7 @@ def test_asi_takes_several_tasks_as_one_data_set(blobs):
 def test_score_is_a_weighted_mean(blobs):
     model = SPMTC(4, random_state=0).fit(blobs.X, tasks=blobs.tasks)
     weights = np.random.default_rng(0).random(len(blobs.X))
-    expected = -np.average(model.losses_, weights=weights)
+    expected = -np.average(model.losses_, weights=weights) - np.linalg.slogdet(model.metric_covariance_)[1]
     assert model.score(blobs.X, tasks=blobs.tasks, sample_weight=weights) == pytest.approx(expected)
     with pytest.raises(ValueError, match="sample_weight must not be negative"):
         model.score(blobs.X, tasks=blobs.tasks, sample_weight=-weights)

@@ -221,7 +221,7 @@ class Framing:
             present = rank < self.per_task[:, None]
         present[np.arange(len(present)), support.argmax(axis=1)] = True  # a task holds something
         for j in np.flatnonzero(~present.any(axis=0) & sizes.any(axis=0)):  # and a cluster is held by some task
-            self._hold(present, support, j)
+            self._hold(present, support, int(j))
         labels = rows.apply(partial(_relabel, terms=terms, present=present), labels, outputs=1)[0]
         return present, support, labels, self._sizes(labels)
 
