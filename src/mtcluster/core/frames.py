@@ -190,13 +190,11 @@ def residual_scatter(
     return G, trace
 
 
-def constant(model: Model, centers: Centers, origins: Array, spread: Spread) -> Array:
+def constant(model: Model, centers: Centers, shape: Shape | None, origins: Array, spread: Spread) -> Array:
     """What the objective of a run holds beside losses without energy: energy, log|S|, the pull of the centres."""
     assert model.metric is not None
-    assert centers.K is not None
-    assert centers.rest is not None
+    assert shape is not None
     d = centers.Z.shape[2]
-    shape = Shape(model.metric.V, centers.K, centers.rest)
     sizes = np.broadcast_to(spread.total, (len(centers.Z),))
     form = model.covariance
     if form is None or centers.Ks is None or centers.common is None:

@@ -10,7 +10,7 @@ V Vᵀ), with V a few directions.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -86,7 +86,11 @@ class Shape:
 
     def __init__(self, V: Array | None, K: Array, rest: Array) -> None:
         self.V, self.K, self.rest = V, K, rest
-        self.inverse = np.linalg.inv(K)  # in the directions V
+
+    @cached_property
+    def inverse(self) -> Array:
+        """(R, l, l) of K: the metric in the directions V."""
+        return np.linalg.inv(self.K)
 
     def log_determinant(self, n_features: int) -> Array:
         """log|S| of each run."""

@@ -172,12 +172,13 @@ class Model:
                 seen = seen | last.seen
         return Centers(W, M, centers_of(S, T, fallback), Z, Q, seen)
 
-    def terms(self, centers: Centers, origins: Array, *, energy: bool = True) -> Terms:
+    def terms(self, centers: Centers, origins: Array, *, energy: bool = True, shape: Shape | None = None) -> Terms:
         """What the centres mean for the rows of each task, seen from an origin per task.
 
-        Losses hold the energy of the rows, unless they are wanted up to it.
+        Losses hold the energy of the rows, unless they are wanted up to it. `shape` is that of the centres, where it
+        is known.
         """
-        m, shape, alone = len(origins), self.shape(centers), self.alone(len(origins))
+        m, shape, alone = len(origins), shape or self.shape(centers), self.alone(len(origins))
         lam = self.shares[:, :, None, None] if self.shrinkage is None else np.ones((1, 1, 1, 1))
         common, moved = self.placed(centers, m), bool(origins.any())
         if moved:

@@ -98,13 +98,14 @@ def alternate(
         last = iteration == max_iter - 1
         centers = model.update_centers(totals.S, totals.T, now.centers, subspaces, rows.origins, spread, totals.XX)
         del totals  # as large as all centres
-        terms = model.terms(centers, rows.origins, energy=spread is None)
+        shape = model.shape(centers)
+        terms = model.terms(centers, rows.origins, energy=spread is None, shape=shape)
         step = partial(jobs.advance, terms=terms, membership=model.membership, last=last)
         Ps, Ls, totals = rows.apply(step, now.Ps, now.weights, outputs=2)
         now = State(centers, Ps, Ls, now.weights)
         values, unit = totals.value, None
         if spread is not None:  # a fall is measured by the number of rows: the objective may be 0
-            values, unit = values + frames.constant(model, centers, rows.origins, spread), spread.total
+            values, unit = values + frames.constant(model, centers, shape, rows.origins, spread), spread.total
         going: list[int] = []
         ended: list[int] = []
         for i, run in enumerate(runs):
