@@ -137,8 +137,8 @@ def page(seeds: int, quick: bool) -> str:
     base = measure([], seeds, quick)
     lines = [
         "# Ablation of the candidates", "",
-        f"Default SPMTC on {len(base)} sets, {seeds} seeds; ACC in per cent, of all rows together and mean of the tasks.",
-        "Made by `python -m benchmarks.ablation --out docs/results`, with the sets of the data folder where there is one.",
+        f"Default SPMTC on {len(base)} sets, {seeds} seeds; ACC in per cent, of all rows together and mean of tasks.",
+        "Made by `python -m benchmarks.ablation --out docs/results`, with the sets of the data folder if there is one.",
         "", "| constant | value | joint ACC | ACC of tasks | worst change of a set |", "|---|---|---|---|---|",
         "| defaults | | {:.1f} | {:.1f} | |".format(*_mean(base)),
     ]  # fmt: skip

@@ -246,14 +246,14 @@ def test_one_task_has_one_member_per_smoothing_and_nothing_to_compare(blobs):
 
 
 @pytest.mark.slow
-def test_rows_are_downweighted_in_paced_fits_alone_and_only_if_asked():
+def test_rows_are_downweighted_in_votes_for_paced_fits_alone_and_only_if_asked():
     X, _, tasks = make_multitask_blobs(80, 4, n_tasks=2, n_clusters=3, outliers=0.1, random_state=0)
     counted = [
         model.fit(X, tasks=tasks).decisions_.consensus.n_distant_rows
         for model in (
             SPMTC(3, random_state=0),
             SPMTC(3, init=Consensus(downweight=False), random_state=0),
-            LSSMTC(3, random_state=0),
+            LSSMTC(3, metric="euclidean", random_state=0),
         )
     ]
     assert counted[0] > 0

@@ -180,7 +180,7 @@ def test_users_may_say_how_many_clusters_a_task_holds(blobs):
     model = mixture(n_clusters_per_task={0: 4, 1: 3, 2: 4}).fit(X, tasks=tasks)
     assert_array_equal(model.cluster_presence_.sum(axis=1), [4, 3, 4])
     assert len(np.unique(model.labels_[tasks == 1])) == 3
-    with pytest.raises(ValueError, match="n_clusters_per_task needs .*init='consensus'"):
+    with pytest.raises(ValueError, match=r"n_clusters_per_task needs .*init='consensus'"):
         mixture(n_clusters_per_task=[4, 3, 4], init="pooled").fit(X, tasks=tasks)
 
 

@@ -90,7 +90,7 @@ class Consensus:
     min_rows : int, default=5
         Rows per cluster that a task needs before it can be left alone.
     downweight : bool, default=True
-        Whether rows far from all others count less in fits of `SPMTC`; in `LSSMTC` all rows count the same.
+        Whether rows far from all others count less, in a vote for `SPMTC` alone.
     distant : float, default=4.0
         Multiple of the usual distance to the neighbour from which on a row counts less.
     distant_neighbor : int, default=5

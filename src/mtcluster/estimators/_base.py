@@ -257,7 +257,7 @@ class MultiTaskClusterer(
         if not auto and measured:
             model = replace(how.metric(engine, model, random_state), matched=offset == "matched")
         form = partial(
-            how.frame, engine, model, offset=offset, measured=measured, per_task=per_task, downweight=self._paced,
+            how.frame, engine, model, offset=offset, measured=measured, per_task=per_task, downweight=True,
             random_state=random_state,
         )  # fmt: skip
         return model, offset, reason, None, form
