@@ -1,8 +1,8 @@
 """Accuracy against the size of a consensus: `python -m benchmarks.consensus_curve --out docs/results`.
 
 SPMTC with the Euclidean metric and consensuses of different samples and numbers of members, on every task set of the
-data folder (`MTCLUSTER_DATA`), on generated sets and on the digits as tasks. Every fit is a row of consensus_curve.csv; the page
-and the plot are made from the rows only. `--quick` fits two small sets with two seeds.
+data folder (`MTCLUSTER_DATA`), on generated sets and on the digits as tasks. Every fit is a row of consensus_curve.csv;
+the page and the plot are made from the rows only. `--quick` fits two small sets with two seeds.
 """
 
 from __future__ import annotations
