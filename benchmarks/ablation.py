@@ -42,7 +42,7 @@ CONSTANTS: dict[str, tuple[Any, str, tuple[Any, ...]]] = {
     "tails of columns": (scales, "LINEAR", (1.5, 6.0, 100.0)),
     "rows far from all others": (sys.modules[Consensus.__module__], "DISTANT_POWER", (2, 4)),
     "evidence of a row for a cluster": (frame, "MOST_GAIN", (1.0, 10.0)),
-    "usual relatedness": (frame, "USUAL", (0.0, 0.4, 0.8)),
+    "usual relatedness": (Consensus, "usual_relatedness", (0.0, 0.4, 0.8)),
 }
 PRICES = tuple(product((0.25, 0.5, 0.75), (0.15, 0.3, 0.6)))
 
