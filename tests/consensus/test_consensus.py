@@ -136,7 +136,8 @@ def test_tasks_that_are_moved_as_a_whole_are_clustered_as_before(blobs):
         moved = SPMTC(4, **how | {"task_offset": "auto"}).fit(blobs.X + offsets[blobs.tasks], tasks=blobs.tasks)
         assert moved.task_offset_ == offset
         assert clustering_accuracy(moved.labels_, before.labels_) == 1
-        assert_allclose(moved.losses_, before.losses_, rtol=1e-3, atol=1e-6)
+        if metric == "euclidean":  # else other starts may be the best, and centres of their own be needed or not
+            assert_allclose(moved.losses_, before.losses_, rtol=1e-6, atol=1e-8)
 
 
 def test_scale_takes_out_the_spread_of_a_task(blobs):

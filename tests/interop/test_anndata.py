@@ -158,8 +158,12 @@ def test_a_second_run_replaces_the_first(cells):
             ValueError,
             "weighting: set the parameters of the estimator itself",
         ),
-        ({"estimator": "SPMTC"}, TypeError, "estimator should be an SPMTC, LSSMTC or ASI"),
-        ({"estimator": Pooled(KMeans(4))}, TypeError, "estimator should be an SPMTC, LSSMTC or ASI"),
+        ({"estimator": "SPMTC"}, TypeError, "estimator should be an SPMTC, LSSMTC, ASI or MultiTaskGaussianMixture"),
+        (
+            {"estimator": Pooled(KMeans(4))},
+            TypeError,
+            "estimator should be an SPMTC, LSSMTC, ASI or MultiTaskGaussianMixture",
+        ),
     ],
 )
 def test_wrong_arguments_are_named_and_nothing_is_written(cells, arguments, error, message):

@@ -25,7 +25,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from mtcluster import ASI, LSSMTC, SPMTC, PerTask, Pooled
+from mtcluster import ASI, LSSMTC, SPMTC, MultiTaskGaussianMixture, PerTask, Pooled
 from mtcluster.consensus import Consensus
 from mtcluster.datasets import make_multitask_blobs
 from mtcluster.estimators._harmony import Harmonized
@@ -130,6 +130,7 @@ def every_type(X, tasks):
         LSSMTC(4, within_weight=0.5, random_state=0).fit(X, tasks=times),
         LabelDescription().fit(X, np.arange(len(X)) % 4, tasks=tasks),
         Harmonized(KMeans(4)),
+        MultiTaskGaussianMixture(4, random_state=0).fit(X, tasks=tasks),
     ]
     return {
         "models": models,
