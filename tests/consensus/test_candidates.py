@@ -52,6 +52,13 @@ def test_a_cluster_that_is_absent_has_no_rows():
     np.testing.assert_allclose(model.task_centers_[k, j], model.task_offsets_[k] + shared[j], atol=1e-8)
 
 
+def test_of_several_consensuses_the_best_by_the_criterion_counts():
+    X, _, tasks = blobs(5, separation=6, n_clusters=5)
+    once, often = (SPMTC(5, n_init=n, random_state=0).fit(X, tasks=tasks).decisions_ for n in (1, 4))
+    assert (once.n_starts, often.n_starts) == (1, 4)
+    assert min(often.consensus.criterion.values()) <= min(once.consensus.criterion.values())
+
+
 def test_a_task_of_one_cluster_is_not_cut():
     X, y, tasks = blobs(2)
     kept = (tasks > 0) | (y == 1)

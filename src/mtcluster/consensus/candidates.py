@@ -22,6 +22,7 @@ from ..core.solver import alternate, first_state
 from .embedding import Embedding
 from .judging import Judge
 from .members import blocks_of, by_task, leading, matched, pooled, sorted_by_task
+from .scales import whitened
 from .vote import vote
 
 SMOOTHING = (5, 2)  # neighbours and steps of the rows that half of the starts are found on
@@ -35,7 +36,6 @@ class Chosen:
     """What the candidates decided."""
 
     shares: list[Array]  # (n_k, c) share of the members that put a row into a cluster
-    owns: list[Array]  # each task's own clusters
     matched: bool  # do tasks have offsets?
     shrinkage: float  # κ
     n_candidates: int
@@ -48,18 +48,17 @@ class Chosen:
 class Candidates:
     """How many fits are tried."""
 
-    n_seedings: int = 6  # k-means++ seedings of each kind of start
-    n_starts: int = 2  # of them that become starts
-    n_kept: int = 16  # mixtures that are fitted to the end
-    n_members: int = 8  # that vote
+    n_seedings: int  # k-means++ seedings of each kind of start
+    n_starts: int  # of them that become starts
+    n_kept: int  # mixtures that are fitted to the end
+    n_members: int  # that vote
 
     def choose(
         self, embedding: Embedding, prior: Array, n_clusters: int, frames: tuple[bool, ...], rng: np.random.Generator
     ) -> Chosen:
         """Fit, judge and vote. `prior` is the covariance within tasks, `frames` whether offsets are tried."""
-        turn = np.linalg.cholesky(np.linalg.inv(prior))
-        white = replace(embedding, Ys=[Y @ turn for Y in embedding.Ys], unit=1.0)
-        labels, owns = self._starts(embedding, white, n_clusters, rng)
+        white = replace(embedding, Ys=whitened(embedding.Ys, prior), unit=1.0)
+        labels = self._starts(embedding, white, n_clusters, rng)
         rows = Blocks(blocks_of(white.Ys, white.us, 1.0))
         metric = Metric(None, np.eye(len(prior)))
         settings = [(frame, kappa) for frame in frames for kappa in SHRINKAGES]
@@ -85,7 +84,7 @@ class Candidates:
         members = [[P[run].argmax(axis=0) for P in found.Ps] for run in voters]
         least = {bool(frame): float(values[free == frame].min()) for frame in np.unique(free)}
         return Chosen(
-            vote(members, n_clusters), owns, bool(free[lead]), float(kappa[lead]), len(labels) * len(settings),
+            vote(members, n_clusters), bool(free[lead]), float(kappa[lead]), len(labels) * len(settings),
             len(voters), least, float(judge.nothing(bool(free[lead])) - values[lead]),
         )  # fmt: skip
 
@@ -96,12 +95,11 @@ class Candidates:
 
     def _starts(
         self, embedding: Embedding, white: Embedding, n_clusters: int, rng: np.random.Generator
-    ) -> tuple[list[list[Array]], list[Array]]:
+    ) -> list[list[Array]]:
         """Labels by k-means: of all rows where they lie and around the means of tasks, and of each task on its own."""
         smoothed = replace(embedding, Ys=embedding.smoothed([SMOOTHING])[0])
         together, apart = (Model(n_clusters, share, n_clusters) for share in (0.0, 1.0))
         found: list[list[Array]] = []
-        owns: list[Array] = []
         for kind, n_starts in ((embedding, self.n_starts), (smoothed, self.n_starts), (white, 1)):
             for Ys in _located(kind):
                 rows = Blocks(blocks_of(Ys, kind.us, kind.unit))
@@ -115,10 +113,8 @@ class Candidates:
             state = alternate(
                 rows, apart, by_task(rows, apart, self.n_seedings, rng), max_iter=SEED_ITER, tol=SEED_TOL
             ).state
-            alone = sorted_by_task(rows, state, 1, 1)
-            owns = owns or alone[0]
-            found += matched(rows, apart, alone)
-        return found, owns or found[0]
+            found += matched(rows, apart, sorted_by_task(rows, state, 1, 1))
+        return found
 
 
 def _order(values: Array) -> Array:

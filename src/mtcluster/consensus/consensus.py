@@ -1,9 +1,9 @@
 """The consensus: a start for the fit, and evidence for what it decides.
 
 No single fit without labels is good everywhere, so none is chosen. Many cheap fits that differ in what cannot be known
-(how much tasks share, how much rows follow their neighbours, the start) vote on every row, on a sample of the rows in
-few dimensions. A task is left alone if its own best clustering has nothing to do with the vote, or if its clusters lie
-in other directions than those of all other tasks.
+vote on every row, on a sample of the rows in few dimensions: Gaussian mixtures with a shared metric, the best of which
+one criterion finds (`frame`), or, for directions, counts and rows without elliptical clusters, fits with the Euclidean
+metric (`ballot`).
 """
 
 from __future__ import annotations
@@ -15,17 +15,15 @@ from typing import ClassVar
 import numpy as np
 
 from ..core.arrays import Array
-from ..core.blocks import Blocks, PerRow, RowSource
-from ..core.matching import adjusted_rand
+from ..core.blocks import PerRow, RowSource
 from ..core.model import Model
-from ..core.relations import align, relatedness
 from ..core.sampling import Sampling, label_all
+from .ballot import Ballot
 from .candidates import Candidates
 from .decisions import ConsensusEvidence
 from .embedding import Embedder, Embedding, directional, open_embedder
 from .frame import Framing
-from .members import Starts, blocks_of, fit_members, tightest
-from .vote import vote
+from .members import blocks_of, tightest
 
 DISTANT_POWER = 8  # a mixture would give outliers a cluster of their own even if they counted little
 UNRELATED = 0.2  # relatedness to the most similar task below which a task is left alone, with a shared metric
@@ -39,15 +37,18 @@ class ConsensusResult:
     model: Model  # with what was decided: λ1 of each task (1: left alone), metric, offsets, what tasks hold
     evidence: ConsensusEvidence
     support: Array | None = None  # (m, c) evidence that a task holds a cluster; None: it was not asked
+    value: float = 0.0  # of the criterion of candidates
 
 
 @dataclass(frozen=True)
 class Consensus:
     """A consensus of many quick fits, as the start of a fit: for the parameter `init` of `SPMTC` and `LSSMTC`.
 
-    Its members are LSSMTC fits with binary memberships, on a sample of the rows in few dimensions, that differ in how
-    much rows are moved towards their neighbours, in λ1 and in the kind of start. Their clusters are matched, and the
-    majority labels each row; rows outside the sample go to the nearest centre.
+    Its members are fitted on a sample of the rows in few dimensions, their clusters are matched, and the majority
+    labels each row; rows outside the sample go to the nearest centre. With a shared metric they are the best of many
+    Gaussian mixtures that differ in the start, in offsets and in whether tasks have centres of their own. With the
+    Euclidean metric they are LSSMTC fits with binary memberships that differ in how much rows are moved towards their
+    neighbours, in λ1 and in the kind of start.
 
     Parameters
     ----------
@@ -85,8 +86,8 @@ class Consensus:
     min_relatedness : float, default=0.4
         Relatedness to the most similar task below which a task is left alone.
     usual_relatedness : float, default=0.6
-        With a shared metric, these two are not used: a task is left alone if its relatedness to the most similar task
-        is below this share of the median of the tasks, or below 0.2.
+        With a shared metric a task is left alone if its relatedness to the most similar task is below this share of the
+        median of the tasks, or below 0.2; `min_agreement` and `min_relatedness` are for the Euclidean metric.
     min_rows : int, default=5
         Rows per cluster that a task needs before it can be left alone.
     downweight : bool, default=True
@@ -224,7 +225,7 @@ class Consensus:
         if downweight and self.downweight:
             embedding = embedding.downweighted(self.distant_neighbor, self.distant)
         rng = np.random.default_rng(seeds[2])
-        ballot = _Ballot(self, embedding, c, rng)
+        ballot = Ballot(self, embedding, c, rng)
         shares, owns = ballot.vote(embedding)
         labels, agreement, kinship, alone = ballot.compare(shares, owns)
         if alone.any():
@@ -253,7 +254,6 @@ class Consensus:
         offset: str,
         measured: bool,
         per_task: Array | None,
-        downweight: bool,
         random_state: np.random.RandomState,
     ) -> ConsensusResult:
         """Let candidates with a shared metric decide where tasks lie, what they hold, and how much they share.
@@ -262,7 +262,7 @@ class Consensus:
         shared metric too; `per_task` (m,): the number of clusters of each task, where it is known.
         """
         seeds = random_state.randint(np.iinfo(np.int32).max, size=3).tolist()
-        framing = self._framing(rows, model, offset, per_task, downweight, seeds)
+        framing = self._framing(rows, model, offset, per_task, seeds)
         found, embedder, m = framing.find(), framing.embedder, len(rows.origins)
         weights = found.within_weight if measured else np.where(found.within_weight == 1, 1.0, model.within_weight)
         frame = replace(
@@ -285,30 +285,37 @@ class Consensus:
             min_relatedness=found.least,
             min_rows=self.min_rows,
         )
+        value = min(found.chosen.values.values())
         if found.chosen.gain < self.min_gain:
-            return ConsensusResult(None, model, evidence)
+            return ConsensusResult(None, model, evidence, value=value)
         start = label_all(rows, embedder.sample, embedder.positions, found.labels, frame)
-        return ConsensusResult(start, frame, evidence, found.support)
+        return ConsensusResult(start, frame, evidence, found.support, value)
 
     def metric(self, rows: RowSource, model: Model, random_state: np.random.RandomState) -> Model:
         """The model with a shared metric, where nothing else is left open."""
         seeds = random_state.randint(np.iinfo(np.int32).max, size=3).tolist()
-        return replace(model, metric=self._framing(rows, model, "none", None, False, seeds).metric)
+        return replace(model, metric=self._framing(rows, model, "none", None, seeds).metric)
 
-    def _framing(
-        self, rows: RowSource, model: Model, offset: str, per_task: Array | None, downweight: bool, seeds: list[int]
-    ) -> Framing:
+    def _framing(self, rows: RowSource, model: Model, offset: str, per_task: Array | None, seeds: list[int]) -> Framing:
         embedder = self.embedder(rows, (seeds[0], seeds[1]), scaled=True)
         embedding = plain = embedder.embedding(offset if offset in ("mean", "scale") else "none").counted()
-        if downweight and self.downweight:
+        if self.downweight:
             embedding = embedding.downweighted(self.distant_neighbor, self.distant, DISTANT_POWER)
         tried = {"auto": (False, True), "matched": (True,)}.get(offset, (False,))
         how = Candidates(self.n_seedings, self.n_starts, self.n_kept, self.n_voters)
         return Framing(
-            how, embedder, plain, embedding, model.n_clusters, tried, UNRELATED, self.usual_relatedness, self.min_rows,
-            per_task,
-            np.random.default_rng(seeds[2]),
-        )  # fmt: skip
+            how=how,
+            embedder=embedder,
+            plain=plain,
+            embedding=embedding,
+            n_clusters=model.n_clusters,
+            frames=tried,
+            min_relatedness=UNRELATED,
+            usual=self.usual_relatedness,
+            min_rows=self.min_rows,
+            per_task=per_task,
+            rng=np.random.default_rng(seeds[2]),
+        )
 
 
 def _fewer(now: Embedding, before: Embedding) -> int:
@@ -316,61 +323,3 @@ def _fewer(now: Embedding, before: Embedding) -> int:
     if now.kept is not None:
         return 0
     return sum(int(np.sum(u < known)) for u, known in zip(now.us, before.us, strict=True))
-
-
-@dataclass
-class _Ballot:
-    """The steps of one consensus."""
-
-    how: Consensus
-    embedding: Embedding
-    n_clusters: int
-    rng: np.random.Generator
-    n_members: int = 0
-
-    def vote(self, embedding: Embedding) -> tuple[list[Array], list[Array]]:
-        """The shares of the members, on the tasks of an embedding, and the clusters of each task on its own."""
-        how, c = self.how, self.n_clusters
-        numbers = (how.n_seedings, how.n_init_member, how.n_init_own)
-        plain, *smoothed = (
-            Blocks(blocks_of(Ys, embedding.us, embedding.unit))
-            for Ys in (embedding.Ys, *embedding.smoothed(how.smoothings))
-        )
-        starts = Starts.find(plain, smoothed[0], c, len(smoothed), *numbers, self.rng)
-        members = fit_members(smoothed, c, how.within_weights, starts)
-        self.n_members = self.n_members or len(members)
-        return vote(members, c), starts.owns
-
-    def compare(self, shares: list[Array], owns: list[Array]) -> tuple[list[Array], Array, Array, Array]:
-        """Labels by majority, agreement of each task with them, its relatedness, and which tasks are left alone."""
-        labels, m, c = [share.argmax(axis=1) for share in shares], len(shares), self.n_clusters
-        agreement, kinship, alone = np.ones(m), np.ones(m), np.zeros(m, dtype=bool)
-        if m > 1 and c > 1:
-            agreement = np.array([adjusted_rand(a, b) for a, b in zip(owns, labels, strict=True)])
-            labels = self.matched(labels)
-            kinship = (relatedness(*self.centers(labels)) - np.eye(m)).max(axis=1)
-            known = np.array([len(Y) for Y in self.embedding.Ys]) >= self.how.min_rows * c
-            alone = known & ((agreement < self.how.min_agreement) | (kinship < self.how.min_relatedness))
-        return labels, agreement, kinship, alone
-
-    def again(self, shares: list[Array], owns: list[Array], alone: Array) -> list[Array]:
-        """Labels after a second vote, without the tasks that are left alone; these keep their own."""
-        if not alone.all():
-            related = np.flatnonzero(~alone).tolist()
-            for k, share in zip(related, self.vote(self.embedding.of_tasks(related))[0], strict=True):
-                shares[k] = share
-        labels = [own if left else share.argmax(axis=1) for own, share, left in zip(owns, shares, alone, strict=True)]
-        return self.matched(labels)
-
-    def matched(self, labels: list[Array]) -> list[Array]:
-        """Labels renumbered so that clusters correspond across tasks: the vote may mean different things in them."""
-        if not self.how.match_tasks:
-            return labels
-        return [np.argsort(order)[l] for order, l in zip(align(*self.centers(labels)), labels, strict=True)]
-
-    def centers(self, labels: list[Array]) -> tuple[Array, Array]:
-        """Centres (m, c, d) and sizes (m, c) of the clusters of each task."""
-        Ps, found = [np.eye(self.n_clusters)[l] for l in labels], self.embedding
-        sizes = np.stack([u @ P for u, P in zip(found.us, Ps, strict=True)])
-        sums = np.stack([P.T @ (u[:, None] * Y) for P, u, Y in zip(Ps, found.us, found.Ys, strict=True)])
-        return sums / np.where(sizes > 0, sizes, 1)[:, :, None], sizes

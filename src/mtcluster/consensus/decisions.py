@@ -69,7 +69,8 @@ class Decisions:
         "consensus", "given" (memberships passed as `init`), or the kinds of start that were tried, such as
         "per-task and pooled".
     n_starts : int
-        Number of starts; the fit with the lowest sum of losses was kept.
+        Number of starts. Of consensuses with a shared metric the best by the criterion was taken, of other starts the
+        fit with the lowest sum of losses.
     coupling : str
         The shared term of the loss.
     membership : str

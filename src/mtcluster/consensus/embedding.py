@@ -66,6 +66,13 @@ class Embedding:
             factors = [_company(distances, neighbor, distant, power) for distances, _ in self.neighbors]
         return replace(self, us=[u * factor for u, factor in zip(self.us, factors, strict=True)])
 
+    def centers(self, labels: list[Array], n_clusters: int) -> tuple[Array, Array]:
+        """Means (m, c, l) and weights (m, c) of the clusters of each task."""
+        Ps = [np.eye(n_clusters)[own] * u[:, None] for own, u in zip(labels, self.us, strict=True)]
+        sizes = np.stack([P.sum(axis=0) for P in Ps])
+        sums = np.stack([P.T @ Y for P, Y in zip(Ps, self.Ys, strict=True)])
+        return sums / np.where(sizes > 0, sizes, 1)[..., None], sizes
+
     def counted(self) -> Embedding:
         """The same with weights of 1 on average: what counts as few rows does not depend on their scale."""
         total, n = sum(float(u.sum()) for u in self.us), sum(map(len, self.us))

@@ -11,18 +11,17 @@ from functools import cached_property, partial
 
 import numpy as np
 
-from ..core import jobs
 from ..core.arrays import Array
-from ..core.blocks import Blocks, Place, Totals
+from ..core.blocks import Blocks, Place
 from ..core.metric import STRENGTH, Metric
 from ..core.model import Model
-from ..core.relations import align, relatedness
-from ..core.solver import totals_of
+from ..core.relations import align, relatedness_by_common
+from ..core.solver import first_state
 from ..core.terms import Terms
 from .candidates import SMOOTHING, Candidates, Chosen
 from .embedding import Embedder, Embedding
 from .members import blocks_of
-from .scales import rounding_variance, within_covariance, without_tails
+from .scales import rounding_variance, whitened, within_covariance, without_tails
 
 MOST_GAIN = 3.0  # nats that one row can say for a cluster: an outlier must not make one
 
@@ -129,13 +128,10 @@ class Framing:
         kinship = np.ones(m)
         if m == 1 or c == 1:
             return kinship, self.min_relatedness
-        present, _, labels, sizes = self._presence(labels, chosen, np.zeros(m, dtype=bool))
-        Ms = self._means(labels)
-        for k in range(m):
-            both = [(l, present[k] & present[l]) for l in range(m) if l != k]
-            kinship[k] = max(
-                relatedness(Ms[[k, l]][:, at], sizes[[k, l]][:, at])[0, 1] if at.sum() > 1 else 1.0 for l, at in both
-            )
+        present, _, labels, _ = self._presence(labels, chosen, np.zeros(m, dtype=bool))
+        alike = relatedness_by_common(*self.embedding.centers(labels, c), present)
+        alike[present.astype(int) @ present.T < 2] = 1.0  # too little to tell by
+        kinship = (alike - np.eye(m)).max(axis=1)
         return kinship, max(self.min_relatedness, self.usual * float(np.median(kinship)) if m > 2 else 0.0)
 
     def _again(self, chosen: Chosen, labels: list[Array], alone: Array) -> tuple[Chosen, list[Array]]:
@@ -147,7 +143,7 @@ class Framing:
                 labels[k] = share.argmax(axis=1)
         for k in np.flatnonzero(alone).tolist():
             labels[k] = self._choose(self.seen.of_tasks([k])).shares[0].argmax(axis=1)
-        orders = align(self._means(labels), self._sizes(labels))
+        orders = align(*self.embedding.centers(labels, self.n_clusters))
         if not alone.all():  # the others keep their numbers
             known = np.argsort(orders[int(np.flatnonzero(~alone)[0])])
             orders = [
@@ -158,26 +154,7 @@ class Framing:
     @cached_property
     def _rows(self) -> Blocks:
         """The rows in coordinates in which the covariance within tasks is the identity."""
-        turn = np.linalg.cholesky(np.linalg.inv(self.seen_prior))
-        return Blocks(blocks_of([Y @ turn for Y in self.seen.Ys], self.seen.us, 1.0))
-
-    def _means(self, labels: list[Array]) -> Array:
-        """(m, c, l) the mean of each cluster in each task, in the coordinates of the embedding."""
-        found = self.embedding
-        hot = [np.eye(self.n_clusters)[own] * u[:, None] for own, u in zip(labels, found.us, strict=True)]
-        sums = np.stack([P.T @ Y for P, Y in zip(hot, found.Ys, strict=True)])
-        sizes = self._sizes(labels)
-        return sums / np.where(sizes > 0, sizes, 1)[..., None]
-
-    def _sizes(self, labels: list[Array]) -> Array:
-        """(m, c) the weight of each cluster in each task."""
-        pairs = zip(labels, self.embedding.us, strict=True)
-        return np.stack([np.bincount(own, weights=u, minlength=self.n_clusters) for own, u in pairs])
-
-    def _totals(self, labels: list[Array]) -> Totals:
-        weights = self._rows.apply(jobs.unit_weights, outputs=1)[0]
-        model = Model(self.n_clusters, 0.0, self.n_clusters)
-        return totals_of(self._rows, model, [own[None] for own in labels], weights)
+        return Blocks(blocks_of(whitened(self.seen.Ys, self.seen_prior), self.seen.us, 1.0))
 
     def _hold(self, present: Array, support: Array, j: int) -> None:
         """Let the task with the most support for a cluster hold it; where numbers are known, in place of another."""
@@ -199,17 +176,13 @@ class Framing:
         of the evidence in both.
         """
         rows, c = self._rows, self.n_clusters
-        origins = rows.origins
-        totals = self._totals(labels)
-        weights = rows.apply(jobs.unit_weights, outputs=1)[0]
         model = Model(
             c, 0.0, c, metric=Metric(None, np.eye(len(self.prior))), proportions=True, matched=chosen.matched,
             shrinkage=np.array([chosen.shrinkage]),
         )  # fmt: skip
-        spread = model.spread(rows, weights)
-        centers = model.update_centers(totals.S, totals.T, None, None, origins, spread)
-        terms = model.terms(centers, origins, energy=False)
-        sizes = totals.S[0]
+        centers = first_state(rows, model, [labels], energy=False).centers
+        terms = model.terms(centers, rows.origins, energy=False)
+        _, sizes = self.embedding.centers(labels, c)
         evidence = rows.apply(partial(_evidence, terms=terms, n_clusters=c), labels)[-1]
         evidence[alone] = np.inf
         price = 0.5 * min(rows.n_features + 1, c) * np.log(np.maximum(sizes.sum(axis=1, keepdims=True), 2.0))
@@ -223,7 +196,7 @@ class Framing:
         for j in np.flatnonzero(~present.any(axis=0) & sizes.any(axis=0)):  # and a cluster is held by some task
             self._hold(present, support, int(j))
         labels = rows.apply(partial(_relabel, terms=terms, present=present), labels, outputs=1)[0]
-        return present, support, labels, self._sizes(labels)
+        return present, support, labels, self.embedding.centers(labels, c)[1]
 
 
 def _distances(place: Place, terms: Terms, k: int) -> Array:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..core.arrays import Array
-from ..core.frames import shared_centers
+from ..core.frames import products, shared_centers
 from ..core.metric import Metric, Spread
 
 COMPOSITION, LOCATION, WITHIN = 0.5, 0.3, 0.7  # θ, ρ, λ1
@@ -46,7 +46,7 @@ class Judge:
         means = np.where((S > 0)[..., None], T / np.where(S > 0, S, 1)[..., None], self.origins[:, None])
         Z, b = shared_centers(means, S, sizes, matched, None, None)
         apart, own = means - b[:, :, None] - Z[:, None], means - self.origins[:, None]
-        between, around = _scatter(S, apart), _scatter(S, own)
+        between, around = (products(S[..., None] * Y, Y) for Y in (apart, own))
         cov = (self.spread.XX - around + (1 - WITHIN) * between) / N
         cov = (cov + self.metric.strength * self.metric.prior) / (1 + self.metric.strength)
         moved = np.swapaxes(b, 1, 2) @ (sizes[..., None] * b) / N
@@ -59,13 +59,6 @@ class Judge:
         price += matched * estimated
         lost = np.sum(S.sum(axis=1) <= 0, axis=1)  # clusters without rows: fewer were found than asked for
         return np.linalg.slogdet(cov)[1] + 2 * given + price + LOST * lost
-
-
-def _scatter(S: Array, Y: Array) -> Array:
-    """Σ_kj n_kj y yᵀ of each run, (R, l, l)."""
-    runs, l = Y.shape[0], Y.shape[3]
-    flat = Y.reshape(runs, -1, l)
-    return np.swapaxes(S.reshape(runs, -1, 1) * flat, 1, 2) @ flat
 
 
 def _information(P: Array) -> tuple[Array, Array]:

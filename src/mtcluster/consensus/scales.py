@@ -13,9 +13,9 @@ NORMAL = 1.4826  # of a normal distribution, deviations over median absolute one
 def within_covariance(Ys: list[Array], us: list[Array], rounding: Array | None, strength: float) -> Array:
     """The covariance within tasks, a little towards its diagonal, as the prior of the metric.
 
-    Columns of few different values are rounded, which adds step² / 12 to the variance (Sheppard): else a column of
-    zeros and ones would make a cluster of each value, in which it has no variance at all. `rounding` is that variance;
-    it counts in full, whatever the strength of the prior.
+    Columns of few different values are rounded, and `rounding` is the variance of that: else a column of zeros and ones
+    would make a cluster of each value, in which it has no variance at all. It counts in full, whatever the strength of
+    the prior.
     """
     n, d = sum(map(len, Ys)), Ys[0].shape[1]
     N = sum(float(u.sum()) for u in us)
@@ -29,6 +29,12 @@ def within_covariance(Ys: list[Array], us: list[Array], rounding: Array | None, 
     found = (1 - share) * cov
     found[np.diag_indices(d)] = diagonal + (0 if rounding is None else rounding / strength)
     return found
+
+
+def whitened(Ys: list[Array], cov: Array) -> list[Array]:
+    """Rows in coordinates in which a covariance is the identity."""
+    turn = np.linalg.cholesky(np.linalg.inv(cov))
+    return [Y @ turn for Y in Ys]
 
 
 def rounding_variance(Xs: list[Array]) -> Array:

@@ -180,13 +180,13 @@ def residual_scatter(
     for (center, sum_of, weight), share in zip(parts, shares, strict=True):
         trace += np.einsum("rkcd,rkcd->r", weight * center - 2 * share * sum_of, center)
         c, t = turned(center), turned(share * sum_of)
-        cross = _products(c, t)
-        G += _products(weight * c, c) - cross - np.swapaxes(cross, 1, 2)
+        cross = products(c, t)
+        G += products(weight * c, c) - cross - np.swapaxes(cross, 1, 2)
     if model.shrinkage is not None:
         kappa = np.broadcast_to(_finite(_kappa(model)), (*S.shape[:2], 1))[:, at, :, None]
         apart = own - common
         trace += np.einsum("rkcd,rkcd->r", kappa * apart, apart)
-        G += _products(turned(kappa * apart), turned(apart))
+        G += products(turned(kappa * apart), turned(apart))
     return G, trace
 
 
@@ -212,7 +212,7 @@ def constant(model: Model, centers: Centers, shape: Shape | None, origins: Array
     return found
 
 
-def _products(Y: Array, Z: Array) -> Array:
+def products(Y: Array, Z: Array) -> Array:
     """Σ_kj y_kjᵀ z_kj of each run, (R, l, l)."""
     runs, l = Y.shape[0], Y.shape[3]
     return np.swapaxes(Y.reshape(runs, -1, l), 1, 2) @ Z.reshape(runs, -1, l)

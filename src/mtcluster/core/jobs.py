@@ -230,11 +230,8 @@ def scatter(place: Place, weights: list[Weight], *, V: Array | None, sharing: Ar
         sums = xp.sum(w * blocks[k].sq[part], axis=1, dtype=xp.float64), xp.sum(w, axis=1, dtype=xp.float64)
         if not sharing[k]:
             return sums
-        Y = (
-            (X if turned is None else X @ turned) - origins[k]
-            if not is_sparse(X) or V is not None
-            else X.toarray() - origins[k]
-        )
+        X = X.toarray() if turned is None and is_sparse(X) else X
+        Y = (X if turned is None else X @ turned) - origins[k]
         return *sums, xp.stack([(Y * w[r, :, None]).T @ Y for r in range(runs)])
 
     for k, (e, size, *moments) in place.over_pieces(l, job):

@@ -42,6 +42,21 @@ def relatedness(Ms: Array, sizes: Array) -> Array:
     return found
 
 
+def relatedness_by_common(Ms: Array, sizes: Array, present: Array) -> Array:
+    """(m, m) the relatedness of two tasks by the clusters that both hold, `present` (m, c).
+
+    One common cluster lies alike in both, whatever offset they have; none: nothing in common.
+    """
+    if present.all():
+        return relatedness(Ms, sizes)
+    found = np.eye(len(Ms))
+    for k, l in zip(*np.triu_indices(len(Ms), 1), strict=True):
+        at, pair = present[k] & present[l], [k, l]
+        alike = relatedness(Ms[pair][:, at], sizes[pair][:, at])[0, 1] if at.sum() > 1 else float(at.any())
+        found[k, l] = found[l, k] = alike
+    return found
+
+
 def support(Ms: Array, sizes: Array, sharing: Array) -> Array:
     """How present each cluster is in each task, (m, c), between 0 and 1.
 

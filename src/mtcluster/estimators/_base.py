@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -13,25 +12,23 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import ClassifierTags, check_random_state
 
 from .._sklearn_compat import CallbackSupportMixin, Interval, Registered, StrOptions, fit_context
-from ..consensus import Consensus, Decisions
-from ..consensus.embedding import task_offsets
-from ..core.arrays import Array, host
+from ..core.arrays import Array
 from ..core.couplings import COUPLINGS
 from ..core.memberships import MEMBERSHIPS
 from ..core.model import Model
 from ..core.offsets import Offsets
 from ..core.pacing import Schedule
 from ..core.projecting import shared_map, task_indices
-from ..core.relations import support
-from ..core.starts import STARTS, Start, tried
-from ..engines import Engine, engine_of
+from ..core.relations import relatedness_by_common, support
+from ..core.starts import STARTS
+from ..engines import Engine
 from ._capabilities import check_capabilities, check_sizes
+from ._deciding import DecidingMixin, Settled
 from ._fitted import FittedModelMixin
-from ._metric import candidates_decide, clusters_per_task, metric_of, unused_clusters_per_task
-from ._multistart import Maker, Run, best_of
-from ._presence import cluster_presence, task_relatedness
+from ._multistart import Run, best_of
+from ._presence import cluster_presence
 from ._progress import FitProgress, tell, warn_user
-from ._validation import check_counting, check_start, open_rows
+from ._validation import check_counting, open_rows
 
 SMALL_ARRAYS = (
     "tasks_", "within_weight_", "task_offsets_", "task_scales_", "fractions_", "task_centers_", "shared_centers_",
@@ -42,13 +39,14 @@ SMALL_ARRAYS = (
 
 
 class MultiTaskClusterer(
+    DecidingMixin,
     FittedModelMixin,
     CallbackSupportMixin,
     ClassNamePrefixFeaturesOutMixin,
     ClusterMixin,
     BaseEstimator,
 ):
-    """Base of SPMTC, LSSMTC and ASI: everything but their parameters.
+    """Base of SPMTC, LSSMTC, ASI and the mixture: everything but their parameters.
 
     A subclass adds its parameters and its schedule.
     """
@@ -114,10 +112,6 @@ class MultiTaskClusterer(
             self._fit_engine(engine, arguments)
         return self
 
-    def _parts(self) -> tuple[Any, Any]:
-        """The coupling and the form of memberships."""
-        return COUPLINGS[self.coupling], MEMBERSHIPS["binary" if self.membership == "auto" else self.membership]
-
     def _other_parts(self) -> dict[str, Any]:
         """Exchangeable parts beside these, by the parameter that names them."""
         return {}
@@ -127,11 +121,10 @@ class MultiTaskClusterer(
         random_state = check_random_state(self.random_state)
         if self._within_weight() == "auto":
             tell(self, "decide")
-        model, decisions, makers, lead = self._prepare(engine, random_state)
-        pace = self._schedule(lead)
+        settled = self._prepare(engine, random_state)
+        model, makers, pace = settled.model, settled.makers, self._schedule(settled.lead)
         decisions = replace(
-            decisions,
-            n_starts=len(makers),
+            settled.decisions,
             weighting=self.weighting if self._paced else "none",
             full_weight_share=pace.weighting.full_weight_share if self._paced else 1.0,
             max_iter=pace.max_iter,
@@ -146,7 +139,7 @@ class MultiTaskClusterer(
             random_state=random_state,
             progress=progress,
         )
-        self._store(engine, model, run, decisions)
+        self._store(engine, replace(settled, decisions=decisions), run)
         rng = np.random.default_rng(random_state.randint(np.iinfo(np.int32).max))
         if self._draws_map:
             self.map_rows_, self.map_ = shared_map(engine, model, run.centers, self.cluster_sizes_.sum(axis=0), rng)
@@ -156,178 +149,12 @@ class MultiTaskClusterer(
             if hasattr(self, name):
                 setattr(self, name, engine.small(getattr(self, name)))
 
-    def _prepare(
-        self, engine: Engine, random_state: np.random.RandomState
-    ) -> tuple[Model, Decisions, list[tuple[str, Maker]], Any]:
-        """Settle what is left open, from the data: the model, what was decided, the starts and the kind of them."""
-        coupling, membership = self._parts()
-        auto, init, m, d = self._within_weight() == "auto", self.init, len(engine.labels), engine.n_features
-        how, named = self._consensus(), init if isinstance(init, str) else ""
-        voted = isinstance(init, Consensus) or named == "consensus" or (auto and named == "auto")
-        n_components = getattr(self, "n_components", None) or min(self.n_clusters, d)
-        share = how.within_weight if auto else self._within_weight()
-        model = Model(self.n_clusters, share, n_components, coupling, membership)
-        metric, metric_reason = metric_of(self, engine, coupling, membership, model, how.dimensions)
-        framed, plain = candidates_decide(metric, metric_reason), model
-        per_task = clusters_per_task(self._n_clusters_per_task(), self.n_clusters, engine.labels)
-        if per_task is not None and not (framed and voted):
-            raise ValueError(unused_clusters_per_task(metric_reason if voted else "start"))
-        if framed:
-            model, offset, reason, gain, form = self._decide_frame(
-                engine, model, how, per_task, metric == "shared", random_state
-            )
-        else:
-            model, offset, reason, gain, form = self._decide_offset(engine, model, how, random_state)
-        result = form() if auto or voted else None
-        if result is not None and result.labels is None:
-            metric, metric_reason, framed, weak = "euclidean", "no clear clusters", False, result.evidence.gain
-            if per_task is not None:
-                warn_user(unused_clusters_per_task(metric_reason))
-            model, offset, reason, gain, form = self._decide_offset(engine, plain, how, random_state)
-            result = form()
-            result = replace(result, evidence=replace(result.evidence, gain=weak))
-        if result is not None and (auto or framed):
-            decided = result.model
-            if not voted:  # clusters of other starts have other numbers
-                decided = replace(decided, present=None, log_shares=None)
-            if not (auto and coupling.supports.task_shares):
-                decided = replace(decided, within_weight=model.within_weight)
-            model = decided
-        if reason == "criterion":
-            offset = "matched" if model.matched else "none"
-        self._support = result.support if result is not None and voted else None
-        makers, lead = self._starts(engine, model, how, result if voted else None, form)
-        reason_of_share = "none" if not hasattr(self, "within_weight") else "set" if not auto else (
-            "one task" if m == 1 else "consensus" if coupling.supports.task_shares else "coupling")  # fmt: skip
-        decisions = Decisions(
-            start=" and ".join(dict.fromkeys(name for name, _ in makers)),
-            coupling=coupling.name,
-            membership=membership.name,
-            membership_reason="default" if self.membership == "auto" else "set",
-            within_weight_reason=reason_of_share,
-            task_offset=offset,
-            task_offset_reason=reason,
-            offset_gain=gain,
-            metric=metric,
-            metric_reason=metric_reason,
-            consensus=None if result is None else result.evidence,
-        )
-        return model, decisions, makers, lead
-
-    def _consensus(self) -> Consensus:
-        """How a consensus is formed."""
-        return self.init if isinstance(self.init, Consensus) else Consensus()
-
-    def _decide_offset(
-        self, engine: Engine, model: Model, how: Consensus, random_state: np.random.RandomState
-    ) -> tuple[Model, str, str, float | None, Any]:
-        """With the Euclidean metric: the model with offsets, which and why, and what forms a consensus."""
-        offset, reason, gain, embedder = self._locate(engine, model, how, random_state)
-        matched = offset == "matched"
-        model = replace(model, matched=matched, offsets=None if matched else task_offsets(engine, offset))
-        seen = {"embedder": embedder}  # by the first consensus; others draw a sample of their own
-
-        def form() -> Any:
-            return how.form(
-                engine, model, offset=offset, embedder=seen.pop("embedder", None), downweight=self._paced,
-                random_state=random_state,
-            )  # fmt: skip
-
-        return model, offset, reason, gain, form
-
-    def _decide_frame(
-        self,
-        engine: Engine,
-        model: Model,
-        how: Consensus,
-        per_task: Array | None,
-        measured: bool,
-        random_state: np.random.RandomState,
-    ) -> tuple[Model, str, str, float | None, Any]:
-        """Where candidates decide: the model with offsets that are known, which and why, and what forms a consensus."""
-        asked, auto = self._task_offset(), self._within_weight() == "auto"
-        offset, reason = asked, "set"
-        if asked == "auto":
-            able = model.coupling.supports.offsets and model.membership.supports.offsets
-            reason = "criterion" if able else "unsupported"
-            reason = "one task" if len(engine.labels) == 1 else reason if auto else "fixed within_weight"
-            offset = "auto" if reason == "criterion" else "none"
-        if offset == "mean":
-            model = replace(model, offsets=task_offsets(engine, offset))
-        if not auto and measured:
-            model = replace(how.metric(engine, model, random_state), matched=offset == "matched")
-        form = partial(
-            how.frame, engine, model, offset=offset, measured=measured, per_task=per_task, downweight=True,
-            random_state=random_state,
-        )  # fmt: skip
-        return model, offset, reason, None, form
-
-    def _locate(
-        self, engine: Engine, model: Model, how: Consensus, random_state: np.random.RandomState
-    ) -> tuple[str, str, float | None, Any]:
-        """How the location of tasks is treated, why, by what share that tightens clusters, and embeddings so far."""
-        asked, auto = self._task_offset(), self._within_weight() == "auto"
-        if asked != "auto":
-            return asked, "set", None, None
-        if len(engine.labels) == 1:
-            return "none", "one task", None, None
-        if not auto:
-            return "none", "fixed within_weight", None, None
-        if not (model.coupling.supports.offsets and model.membership.supports.offsets):
-            return "none", "unsupported", None, None
-        offset, gain, embedder = how.locate(engine, model.n_clusters, random_state)
-        return offset, "gain" if gain is not None else "unit rows", gain, embedder
-
-    def _starts(
-        self, engine: Engine, model: Model, how: Consensus, result: Any, form: Any
-    ) -> tuple[list[tuple[str, Maker]], Any]:
-        """Names of the starts and what draws them, and the kind of start that the fit follows where left open."""
-        if result is not None:
-            seen = result.evidence
-            how = replace(how, full_weight_share=how.full_weight_share * (1 - seen.n_distant_rows / seen.n_rows))
-            others = [form().labels for _ in range(self._or(self.n_init, how.n_init) - 1)]
-            return [("consensus", partial(_given, labels)) for labels in (result.labels, *others)], how
-        if not isinstance(self.init, str):
-            given = self._given(engine, model)
-            return [("given", partial(_given, given))], Start
-        kinds = tried(len(engine.labels)) if self.init == "auto" else [self.init]
-        lead = STARTS[kinds[0]]
-        n_init = (model.coupling.n_init or lead.n_init) if isinstance(self.n_init, str) else self.n_init
-        return [(kind, partial(STARTS[kind], engine, model)) for kind in kinds * n_init], lead
-
-    def _given(self, engine: Engine, model: Model) -> Any:
-        """The memberships that were passed as `init`."""
-        wanted, shape = (sum(engine.sizes), self.n_clusters), getattr(self.init, "shape", np.shape(self.init))
-        if tuple(shape) != wanted:
-            raise ValueError(f"init has shape {tuple(shape)}, but memberships of shape {wanted} are needed.")
-        check = partial(check_start, dtype=engine.dtype, labels_only=model.membership.labels_only)
-        if not model.membership.diagonal and engine_of(self.init) is None and bool(np.any(host(self.init) == 0)):
-            warn_user("init holds zeros, which membership='nonnegative' never leaves: add a small number such as 0.2.")
-        return engine.split(self.init, check)
-
-    def _within_weight(self) -> Any:
-        """λ1, or "auto"."""
-        return 0.0
-
-    def _task_offset(self) -> str:
-        return "none"
-
-    def _metric(self) -> str:
-        return "euclidean"
-
-    def _n_clusters_per_task(self) -> Any:
-        return None
-
     def _schedule(self, start: Any) -> Schedule:
         """The pace; "auto" is what the kind of start recommends."""
         return Schedule(max_iter=self._or(self.max_iter, start.max_iter), tol=self.tol)
 
-    @staticmethod
-    def _or(value: Any, recommended: Any) -> Any:
-        return recommended if isinstance(value, str) else value
-
-    def _store(self, engine: Engine, model: Model, run: Run, decisions: Decisions) -> None:
-        m, d = engine.origins.shape
+    def _store(self, engine: Engine, settled: Settled, run: Run) -> None:
+        (m, d), model, decisions = engine.origins.shape, settled.model, settled.decisions
         self.tasks_, self.decisions_ = engine.labels, decisions
         self.membership_, self.task_offset_ = decisions.membership, decisions.task_offset
         self.within_weight_ = np.broadcast_to(model.shares[0], (m,)).copy()
@@ -347,12 +174,10 @@ class MultiTaskClusterer(
         self.cluster_sizes_ = model.sizes(engine, run.memberships)
         Ms = run.centers.Ms.astype(np.float64)
         self.cluster_presence_ = cluster_presence(engine, model, run.memberships, self.cluster_sizes_)
-        self.task_relatedness_ = task_relatedness(Ms, self.cluster_sizes_, self.cluster_presence_)
-        if self._support is None:
+        self.task_relatedness_ = relatedness_by_common(Ms, self.cluster_sizes_, self.cluster_presence_)
+        self.cluster_support_ = settled.support
+        if settled.support is None:
             self.cluster_support_ = support(Ms, self.cluster_sizes_, self.within_weight_ < 1)
-        else:
-            self.cluster_support_ = self._support
-        del self._support
         self.objective_trace_ = run.fit.traces
         self.n_iter_ = sum(len(trace) for trace in run.fit.traces)
         self.converged_ = run.fit.converged
@@ -367,8 +192,6 @@ class MultiTaskClusterer(
         if model.metric is not None and centers.K is not None and centers.rest is not None:
             if model.metric.V is not None:
                 self.metric_directions_ = model.metric.V
-            assert centers.K is not None
-            assert centers.rest is not None
             self.metric_covariance_, self.metric_rest_ = centers.K, float(centers.rest)
         if centers.log_shares is not None:
             self.log_proportions_ = np.array(centers.log_shares)
@@ -402,11 +225,6 @@ class MultiTaskClusterer(
         tags.classifier_tags = ClassifierTags(multi_class=False)
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
-
-
-def _given(Ps: Any, rng: np.random.Generator) -> Any:
-    """A start that is there already."""
-    return Ps
 
 
 def _admitted(trace: Array, fractions: Array, xp: Any) -> Array:

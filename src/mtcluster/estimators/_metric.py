@@ -10,8 +10,6 @@ import numpy as np
 from .._utils.tasks import positions
 from ..consensus.embedding import directional
 from ..core.arrays import Array
-from ..core.couplings import Coupling
-from ..core.memberships import Membership
 from ..core.model import Model
 from ..engines import Engine
 
@@ -25,12 +23,10 @@ IMPOSSIBLE = {
 }
 
 
-def metric_of(
-    estimator: Any, engine: Engine, coupling: Coupling, membership: Membership, model: Model, dimensions: int
-) -> tuple[str, str]:
+def metric_of(estimator: Any, engine: Engine, model: Model, dimensions: int) -> tuple[str, str]:
     """The metric of the fit, and why it is that one."""
     asked = estimator._metric()
-    obstacle = _obstacle(estimator, engine, coupling, membership, model)
+    obstacle = _obstacle(estimator, engine, model)
     if asked == "shared":
         if obstacle:
             raise ValueError(f"metric='shared' cannot go with {IMPOSSIBLE[obstacle].format(estimator)}.")
@@ -71,11 +67,11 @@ def _counts(engine: Engine) -> bool:
     return all(bool(np.all(block.X.data == np.round(block.X.data))) for block in some)
 
 
-def _obstacle(estimator: Any, engine: Engine, coupling: Coupling, membership: Membership, model: Model) -> str:
+def _obstacle(estimator: Any, engine: Engine, model: Model) -> str:
     """What makes a shared metric impossible; nothing: ""."""
-    if not coupling.free_origin:
+    if not model.coupling.free_origin:
         return "coupling"
-    if not membership.diagonal:
+    if not model.membership.diagonal:
         return "membership"
     if model.n_components < min(model.n_clusters, engine.n_features):
         return "subspace"

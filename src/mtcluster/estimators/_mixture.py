@@ -10,20 +10,20 @@ from typing import Any, ClassVar
 import numpy as np
 
 from .._sklearn_compat import Interval, Registered, StrOptions
-from ..consensus import Consensus, Decisions
+from ..consensus import Consensus
 from ..core.arrays import Array
 from ..core.couplings import COUPLINGS
 from ..core.covariances import COVARIANCES, Full
 from ..core.jobs import weighted_sums
 from ..core.memberships import FORMS
-from ..core.model import Model
 from ..core.pacing import Schedule, fractions_of
 from ..core.starts import STARTS
 from ..core.weightings import WEIGHTINGS
 from ..engines import Engine
 from ._base import MultiTaskClusterer
+from ._deciding import Settled
 from ._density import DensityMixin
-from ._multistart import Maker, Run
+from ._multistart import Run
 
 UNRELATED = 1e-3  # κ of a task that is left alone: its centres are its own
 MOST_OWN = 0.99  # share of own centres that counts as sharing
@@ -253,16 +253,10 @@ class MultiTaskGaussianMixture(DensityMixin, MultiTaskClusterer):
         rule = WEIGHTINGS[self.weighting].make(soft_rule="quantile", full_weight_share=start.full_weight_share)
         return Schedule((*before, float(self.final_fraction)), rule, 0, self.max_iter, self.tol)
 
-    def _prepare(
-        self, engine: Engine, random_state: np.random.RandomState
-    ) -> tuple[Model, Decisions, list[tuple[str, Maker]], Any]:
+    def _prepare(self, engine: Engine, random_state: np.random.RandomState) -> Settled:
         """What the consensus decided, as a mixture."""
-        model, decisions, makers, lead = super()._prepare(engine, random_state)
-        voted = isinstance(lead, Consensus)
-        if not voted:  # numbers of clusters have another meaning
-            if self.n_clusters_per_task is not None:
-                raise ValueError(f"n_clusters_per_task needs init='consensus'; got init={self.init!r}.")
-            model, self._support = replace(model, present=None), None
+        settled = super()._prepare(engine, random_state)
+        model, decisions = settled.model, settled.decisions
         assert model.metric is not None
         assert decisions.consensus is not None
         kappa = decisions.consensus.shrinkage if self.shrinkage == "auto" else float(self.shrinkage)
@@ -277,10 +271,11 @@ class MultiTaskGaussianMixture(DensityMixin, MultiTaskClusterer):
             covariance=None if form is None else form(rows),
         )  # fmt: skip
         reason = "one task" if len(engine.labels) == 1 else "consensus" if self.shrinkage == "auto" else "set"
-        return model, replace(decisions, within_weight_reason=reason), makers, lead
+        return replace(settled, model=model, decisions=replace(decisions, within_weight_reason=reason))
 
-    def _store(self, engine: Engine, model: Model, run: Run, decisions: Decisions) -> None:
-        super()._store(engine, model, run, decisions)
+    def _store(self, engine: Engine, settled: Settled, run: Run) -> None:
+        super()._store(engine, settled, run)
+        model = settled.model
         self.__dict__.pop("cluster_covariances_", None)
         assert model.shrinkage is not None
         self.shrinkage_ = model.shrinkage[0]

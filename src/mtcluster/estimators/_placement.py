@@ -52,8 +52,7 @@ def place_tasks(
         if engine.named:
             found, told = _located(engine, found, centers, new, sizes)
             notes += told
-    shared = replace(centers, log_shares=_open_shares(centers, new)).runs(None)
-    Ms[new] = found.placed_points(shared.shared, len(ks))[0, new]
+    Ms[new] = found.placed_points(centers.shared[None], len(ks))[0, new]
     return found, replace(centers, Ms=Ms, log_shares=_open_shares(centers, new)), notes
 
 

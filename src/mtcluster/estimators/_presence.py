@@ -1,4 +1,4 @@
-"""Which clusters the tasks of a fit hold, and how alike tasks are by those that both hold."""
+"""Which clusters the tasks of a fit hold."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from ..core.arrays import Array
 from ..core.blocks import Place
 from ..core.memberships import Membership
 from ..core.model import Model
-from ..core.relations import relatedness
 from ..engines import Engine
 
 
@@ -24,22 +23,6 @@ def cluster_presence(engine: Engine, model: Model, memberships: object, sizes: A
         return decided
     job = partial(_counts, membership=model.membership, n_clusters=model.n_clusters)
     return decided & (engine.apply(job, memberships)[-1] > 0)
-
-
-def task_relatedness(Ms: Array, sizes: Array, present: Array) -> Array:
-    """(m, m) how alike the clusters that two tasks both hold lie in them, from centres (m, c, d) and sizes (m, c).
-
-    One common cluster lies alike in both, whatever offset they have; none: nothing in common.
-    """
-    if present.all():
-        return relatedness(Ms, sizes)
-    found = np.eye(len(Ms))
-    for k, l in zip(*np.triu_indices(len(Ms), 1), strict=True):
-        at = present[k] & present[l]
-        pair = [k, l]
-        alike = relatedness(Ms[pair][:, at], sizes[pair][:, at])[0, 1] if at.sum() > 1 else float(at.any())
-        found[k, l] = found[l, k] = alike
-    return found
 
 
 def _counts(place: Place, labels: list[Array], *, membership: Membership, n_clusters: int) -> tuple[Array]:

@@ -15,9 +15,8 @@ from ..core.jobs import pick_runs
 from ..core.memberships import MEMBERSHIPS, one_hot
 from ..core.model import Model
 from ..core.projecting import shared_map, task_indices
-from ..core.relations import support
+from ..core.relations import relatedness_by_common, support
 from ..core.solver import first_state
-from ..estimators._presence import task_relatedness
 from ..estimators._validation import open_rows
 
 
@@ -136,7 +135,7 @@ class LabelDescription(BaseEstimator):
         self.memberships_ = one_hot(self.labels_, c, self.losses_.dtype)
         self.cluster_support_ = support(centers.Ms, self.cluster_sizes_, np.ones(m, dtype=bool))
         self.cluster_presence_ = self.cluster_sizes_ > 0
-        self.task_relatedness_ = task_relatedness(centers.Ms, self.cluster_sizes_, self.cluster_presence_)
+        self.task_relatedness_ = relatedness_by_common(centers.Ms, self.cluster_sizes_, self.cluster_presence_)
         self.task_offsets_, self.task_scales_, self.within_weight_ = np.zeros((m, d)), np.ones(m), np.zeros(m)
         self.weights_, self.admitted_ = np.ones(n), np.ones(n)
         self.fractions_, self.weight_trace_ = np.zeros(0), np.zeros((0, n))
