@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from mtcluster import SPMTC
-from mtcluster.core.relations import relatedness, spread, support
+from mtcluster.core.relations import align, partly_align, relatedness, spread, support
 from mtcluster.datasets import load_digits_tasks, make_multitask_blobs
 
 RNG = np.random.default_rng(0)
@@ -111,3 +111,20 @@ def test_a_class_that_is_absent_from_a_task_has_no_support_there():
         assert model.cluster_support_[k, cluster] < 0.3
         assert_array_equal(model.cluster_presence_[:, cluster], np.arange(3) != k)
         assert model.cluster_presence_.sum() >= 27
+
+
+def test_a_piece_of_a_cut_cluster_stays_unmatched_and_gets_the_number_of_the_whole():
+    """The second task lacks the third cluster, and its first one was cut in two."""
+    Ms = np.array([[[0.0, 0], [10, 0], [0, 10]], [[-0.5, 0], [10, 0], [0.5, 0]]])
+    sizes, widths = np.array([[20.0, 20, 1], [10, 20, 10]]), np.ones(2)
+    first, second = partly_align(Ms, sizes, widths, 0.5)
+    assert first.tolist() == [0, 1, 2]
+    assert second.tolist() == [0, 1, 0]
+
+
+def test_clusters_that_correspond_are_matched_as_by_a_permutation():
+    rng = np.random.default_rng(0)
+    Ms, sizes = rng.normal(scale=9, size=(1, 4, 3)) + rng.normal(size=(3, 4, 3)), np.full((3, 4), 20.0)
+    Ms[1] = Ms[1][[2, 0, 3, 1]]
+    for order, new in zip(align(Ms, sizes), partly_align(Ms, sizes, np.ones(3), 0.5), strict=True):
+        assert_array_equal(np.argsort(order), new)

@@ -28,6 +28,7 @@ from .vote import vote
 SMOOTHING = (5, 2)  # neighbours and steps of the rows that half of the starts are found on
 SEED_ITER, TRIAL_ITER, MAX_ITER = 8, 5, 25  # iterations: of k-means for starts, of all mixtures, of those that go on
 SEED_TOL, TOL = 5e-4, 1e-4
+UNMATCHED = 2.0  # price at which a cluster of a task on its own stays unmatched, in widths of its clusters
 SHRINKAGES = (np.inf, 10.0)  # κ: no centres of their own, or such that are drawn to the shared ones by ten rows
 
 
@@ -113,7 +114,7 @@ class Candidates:
             state = alternate(
                 rows, apart, by_task(rows, apart, self.n_seedings, rng), max_iter=SEED_ITER, tol=SEED_TOL
             ).state
-            found += matched(rows, apart, sorted_by_task(rows, state, 1, 1))
+            found += matched(rows, apart, sorted_by_task(rows, state, 1, 1), price=UNMATCHED)
         return found
 
 

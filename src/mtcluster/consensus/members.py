@@ -15,7 +15,7 @@ from ..core.blocks import Block, Blocks, make_block
 from ..core.jobs import weighted_sums
 from ..core.kmeans import seeds
 from ..core.model import Model, State
-from ..core.relations import align
+from ..core.relations import align, partly_align
 from ..core.solver import alternate, first_state, race, state_at
 
 DTYPE = np.float32  # a vote needs no more digits
@@ -58,19 +58,28 @@ def sorted_by_task(rows: Blocks, state: State, groups: int, n: int) -> list[list
 
 
 def matched(
-    rows: Blocks, model: Model, starts: list[list[Array]], numbers: list[int] | None = None
+    rows: Blocks,
+    model: Model,
+    starts: list[list[Array]],
+    numbers: list[int] | None = None,
+    price: float | None = None,
 ) -> list[list[Array]]:
     """Labels of tasks on their own, clusters renumbered so that they correspond across tasks.
 
-    `numbers`: how many clusters each start has, if not all.
+    `numbers`: how many clusters each start has, if not all. `price`: tasks may lack clusters, and a cluster may stay
+    unmatched for that (`core.relations.partly_align`).
     """
-    blocks, Ms, found = rows.place.blocks, first_state(rows, model, starts).centers.Ms, []
+    blocks, state, found = rows.place.blocks, first_state(rows, model, starts), []
+    widths = rows.apply(weighted_sums, state.Ls)[-1] / np.array([[float(b.u.sum())] for b in blocks])  # (m, R)
     for run, labels in enumerate(starts):
         c = model.n_clusters if numbers is None else numbers[run]
         pairs = zip(labels, blocks, strict=True)
-        sizes = np.stack([np.bincount(own, weights=b.u, minlength=c) for own, b in pairs])
-        orders = align(Ms[run, :, :c], sizes)
-        found.append([np.argsort(order)[own] for order, own in zip(orders, labels, strict=True)])
+        sizes, Ms = np.stack([np.bincount(own, weights=b.u, minlength=c) for own, b in pairs]), state.centers.Ms[run]
+        if price is None:
+            new = [np.argsort(order) for order in align(Ms[:, :c], sizes)]
+        else:
+            new = partly_align(Ms[:, :c], sizes, widths[:, run], price)
+        found.append([number[own] for number, own in zip(new, labels, strict=True)])
     return found
 
 

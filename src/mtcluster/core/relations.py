@@ -135,3 +135,24 @@ def align(Ms: Array, sizes: Array, max_rounds: int = 20) -> list[Array]:
         if not changed:
             break
     return orders
+
+
+def partly_align(Ms: Array, sizes: Array, widths: Array, price: float) -> list[Array]:
+    """For each task, the number of each of its clusters, where a task may lack clusters: several may get the same.
+
+    Clusters are matched as by `align`. One that lies farther from its match in the other tasks than from the nearest of
+    their clusters, by more than `price` times the width (m,) of the task's clusters (the mean squared distance of rows
+    from their centres), stays unmatched and gets the number of the nearest.
+    """
+    m, c, _ = Ms.shape
+    orders, at = align(Ms, sizes), np.arange(c)
+    n = np.stack([own[order] for own, order in zip(sizes, orders, strict=True)])
+    C = contrasts(np.stack([M[order] for M, order in zip(Ms, orders, strict=True)]), n)
+    found = []
+    for k, order in enumerate(orders):
+        others = np.arange(m) != k
+        weights = n[others] / np.maximum(n[others].sum(axis=0), np.finfo(np.float64).tiny)
+        apart = np.sum((C[k][:, None] - np.einsum("kj,kjd->jd", weights, C[others])) ** 2, axis=2)
+        far = apart[at, at] - apart.min(axis=1) > price * widths[k]
+        found.append(np.where(far, apart.argmin(axis=1), at)[np.argsort(order)])
+    return found
