@@ -27,9 +27,8 @@ for group in np.unique(vowels.tasks):
     within[vowels.tasks == group] = scale(logs[vowels.tasks == group])
 
 # %%
-# Features are scaled over all groups, or within each group. This choice matters more than the method: `SPMTC` is best
-# in the first case; in the second it is about as good as k-means, and a pooled Gaussian mixture, whose clusters may
-# differ in width, is better than both.
+# Features are scaled over all groups, or within each group. To a pooled Gaussian mixture this choice matters as much as
+# the method: in the second case it is better than k-means. `SPMTC` is best in both.
 methods = {
     "k-means per group": PerTask(KMeans(12, n_init=10, random_state=0)),
     "k-means pooled": Pooled(KMeans(12, n_init=10, random_state=0)),
