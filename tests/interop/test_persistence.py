@@ -88,6 +88,7 @@ def test_a_model_comes_back_as_it_was(blobs, tmp_path, name, way):
     np.testing.assert_array_equal(again.predict(X, tasks=tasks), model.predict(X, tasks=tasks))
     if hasattr(model, "score_samples"):
         np.testing.assert_array_equal(again.score_samples(X, tasks=tasks), model.score_samples(X, tasks=tasks))
+        np.testing.assert_array_equal(again.predict_proba(X, tasks=tasks), model.predict_proba(X, tasks=tasks))
         np.testing.assert_array_equal(again.transform(X), model.transform(X))
 
 

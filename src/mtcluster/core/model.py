@@ -263,6 +263,10 @@ class Model:
             return np.zeros(n_tasks, dtype=bool)
         return np.broadcast_to(self.shares, (len(self.shares), n_tasks)).min(axis=0) == 1
 
+    def left_alone(self, n_tasks: int) -> Array:
+        """(m,) tasks whose distances are Euclidean while others have the shared metric."""
+        return self.alone(n_tasks) & (self.metric is not None)
+
     def _axes(self, centers: Centers, shape: Shape | None, alone: Array, origins: Array) -> list[Axes] | None:
         """How the energy of a row is counted in each task; None: it is its squared distance from the origin."""
         if shape is None:

@@ -13,6 +13,7 @@ from sklearn.utils import ClassifierTags, check_random_state
 
 from .._sklearn_compat import CallbackSupportMixin, Interval, Registered, StrOptions, fit_context
 from ..core.arrays import Array
+from ..core.calibration import temperatures
 from ..core.couplings import COUPLINGS
 from ..core.memberships import MEMBERSHIPS
 from ..core.model import Model
@@ -53,7 +54,7 @@ class MultiTaskClusterer(
 
     _pools_tasks: ClassVar[bool] = False  # are the rows of all tasks one data set?
     _paced: ClassVar[bool] = False  # may rows count differently?
-    _draws_map: bool = True  # refits whose picture nobody draws need none
+    _draws_map: bool = True  # refits of which labels alone are used need no map, and no temperature
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_clusters": [Interval(Integral, 1, None, closed="left")],
@@ -140,9 +141,11 @@ class MultiTaskClusterer(
             progress=progress,
         )
         self._store(engine, replace(settled, decisions=decisions), run)
-        rng = np.random.default_rng(random_state.randint(np.iinfo(np.int32).max))
+        seed = random_state.randint(np.iinfo(np.int32).max)
         if self._draws_map:
+            rng = np.random.default_rng(seed)
             self.map_rows_, self.map_ = shared_map(engine, model, run.centers, self.cluster_sizes_.sum(axis=0), rng)
+            self._calibrate(engine, model, pace, run, np.random.default_rng([seed, 1]))
         progress.end()
         self._warn(run)
         for name in SMALL_ARRAYS:  # scikit-learn's convention: arrays of the library of X
@@ -195,6 +198,20 @@ class MultiTaskClusterer(
             self.metric_covariance_, self.metric_rest_ = centers.K, float(centers.rest)
         if centers.log_shares is not None:
             self.log_proportions_ = np.array(centers.log_shares)
+
+    def _calibrate(self, engine: Engine, model: Model, pace: Schedule, run: Run, rng: np.random.Generator) -> None:
+        """How sure labels are."""
+        for name in ("temperature_", "own_temperature_"):
+            self.__dict__.pop(name, None)
+        if not model.membership.labels_only:
+            return
+        held = self.cluster_presence_
+        model = replace(model, present=None if held.all() else held[None])
+        found = temperatures(engine, model, pace, run.centers, rng)
+        alone = model.left_alone(len(found))
+        self.temperature_ = 1.0 if alone.all() else float(found[np.argmin(alone)])  # 1: what the metric means
+        if alone.any():
+            self.own_temperature_ = float(found[np.argmax(alone)])
 
     def _set_memberships(self, engine: Engine, Ps: Any, model: Model) -> None:
         """Labels; memberships too, where they are more than labels."""

@@ -21,7 +21,7 @@ from ..core.metric import Metric
 from ..core.model import Model
 from ..core.offsets import Offsets
 from ..core.projecting import axes_of, project
-from ..core.readout import read_out
+from ..core.readout import probabilities, read_out
 from ..engines import Engine
 from ._placement import place_tasks
 from ._progress import warn_user
@@ -51,6 +51,8 @@ class FittedModelMixin(TransformerMixin):
     log_proportions_: Array
     within_weight_: Array
     cluster_sizes_: Array
+    temperature_: float
+    own_temperature_: float
     _memberships: Array
 
     @property
@@ -160,18 +162,31 @@ class FittedModelMixin(TransformerMixin):
             )
         return engine
 
-    def _read(self, engine: Engine) -> tuple[Any, Any]:
-        """Memberships or labels, and losses, of the rows of an engine."""
+    def _placed(self, engine: Engine) -> tuple[Model, Centers]:
+        """The fitted model and its centres for the tasks of an engine."""
         sizes, sharing = host(self.cluster_sizes_), host(self.within_weight_) < 1
         model, centers, notes = place_tasks(
             engine, *self._fitted(), host(self.tasks_).tolist(), sizes[sharing] if sharing.any() else sizes
         )
         if notes:
             warn_user(" ".join(notes))
+        return model, centers
+
+    def _read(self, engine: Engine) -> tuple[Any, Any]:
+        """Memberships or labels, and losses, of the rows of an engine."""
+        model, centers = self._placed(engine)
         with engine:
-            job = partial(read_out, model=model, centers=centers)
-            Ps, Ls, _ = engine.apply(job, outputs=2, lazy=True)
+            Ps, Ls, _ = engine.apply(partial(read_out, model=model, centers=centers), outputs=2, lazy=True)
         return Ps, Ls
+
+    def _probabilities(self, engine: Engine) -> Any:
+        """Probabilities of the labels of the rows of an engine."""
+        model, centers = self._placed(engine)
+        alone = model.left_alone(len(centers.Ms))
+        Ts = [self.own_temperature_ if own else self.temperature_ for own in alone.tolist()]
+        with engine:
+            job = partial(probabilities, model=model, centers=centers, temperatures=Ts)
+            return engine.apply(job, outputs=1, lazy=True)[0]
 
     def predict(self, X: Any, *, tasks: Any = None) -> Array:
         """Cluster of each row.
@@ -197,7 +212,13 @@ class FittedModelMixin(TransformerMixin):
         return xp.astype(P if labels_only else xp.argmax(P, axis=1), xp.int32)
 
     def predict_proba(self, X: Any, *, tasks: Any = None) -> Array:
-        """Memberships of each row in the clusters.
+        """Probability of each cluster, for each row.
+
+        With binary memberships p_j ∝ exp(−D_j / T) over the clusters that the task of the row holds, where D_j is half
+        the loss of the row with label j, as `predict` compares it, and T is `temperature_`. The largest is that of the
+        label. T is calibrated in `fit` on rows that are held out: among rows with a largest probability of 0.8, about
+        80 % should lie in the cluster that they are given, if clusters are about as wide as each other and round in
+        the metric of the model. `memberships_` remain 0 or 1.
 
         Parameters
         ----------
@@ -208,15 +229,14 @@ class FittedModelMixin(TransformerMixin):
 
         Returns
         -------
-        memberships : array of shape (n, c)
-            Non-negative, rows sum to 1; 0 or 1 with binary memberships.
+        probabilities : array of shape (n, c)
+            Non-negative, rows sum to 1. With `membership="nonnegative"` these are the memberships themselves: shares
+            of the clusters in a row.
         """
         engine = self._open(X, tasks, "predict_proba")
-        Ps, Ls = self._read(engine)
-        if FORMS[self.membership_].labels_only:
-            like = engine.gather(Ls)
-            return one_hot(engine.gather(Ps, np.int32), self.n_clusters, like.dtype, engine.xp)
-        return engine.gather(Ps, width=self.n_clusters)
+        labels_only = FORMS[self.membership_].labels_only
+        found = self._probabilities(engine) if labels_only else self._read(engine)[0]
+        return engine.gather(found, width=self.n_clusters)
 
     def score_samples(self, X: Any, *, tasks: Any = None) -> Array:
         """Minus the loss of each row: low values indicate outliers.

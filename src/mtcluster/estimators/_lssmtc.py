@@ -92,7 +92,12 @@ class LSSMTC(MultiTaskClusterer):
     labels_ : array of shape (n,)
         Cluster of each row.
     memberships_ : array of shape (n, c)
-        Memberships; rows sum to 1. With binary memberships they are computed from `labels_`.
+        Memberships; rows sum to 1. With binary memberships they are 0 or 1, computed from `labels_`; `predict_proba`
+        tells how sure they are.
+    temperature_ : float
+        With binary memberships, the temperature T of `predict_proba`, calibrated on rows held out in the fit.
+    own_temperature_ : float
+        That of tasks left alone, where these have Euclidean distances and the others a shared metric.
     losses_ : array of shape (n,)
         Loss of each row at the final centres.
     weights_ : array of shape (n,)
