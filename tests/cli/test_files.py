@@ -60,10 +60,10 @@ def test_the_labels_are_those_of_the_estimator(labels, survey):
     assert [row["task"] for row in labels] == survey["country"].tolist()
 
 
-def test_memberships_easiness_and_outlier_scores(labels):
+def test_probabilities_easiness_and_outlier_scores(labels):
     for row in labels:
-        members = [float(row[f"membership_{j}"]) for j in range(3)]
-        assert sum(members) == pytest.approx(1)
+        members = [float(row[f"probability_{j}"]) for j in range(3)]
+        assert sum(members) == pytest.approx(1, abs=1e-5)
         assert int(np.argmax(members)) == int(row["cluster"])
         assert 0 < float(row["easiness"]) <= 1
         assert float(row["outlier_score"]) >= 0
@@ -180,14 +180,19 @@ def test_every_method_gives_a_report_and_labels_new_rows_or_says_that_it_cannot(
     code, _, err = run("fit", "survey.csv", "--task", "country", "--id", "person", "--label", "class", "--clusters", 3,
                        "--method", method, "--restarts", 1, "--out", "run")  # fmt: skip
     assert code == 0, err
+    fitted = table(tmp_path / "run" / "labels.csv")
+    sure = method in ("spmtc", "lssmtc", "asi", "mixture")
+    assert [name for name in fitted[0] if name.endswith("_1")] == ["probability_1" if sure else "membership_1"]
     code, _, err = run("predict", "run", "survey.csv", "--out", "again.csv", "--quiet")
     if method.startswith(("spectral", "harmony")):
         assert code == 2
         assert "cannot label new rows" in err
         return
     assert (code, err) == (0, "")
-    fitted = table(tmp_path / "run" / "labels.csv")
-    assert [row["cluster"] for row in table(tmp_path / "again.csv")] == [row["cluster"] for row in fitted]
+    again = table(tmp_path / "again.csv")
+    assert [row["cluster"] for row in again] == [row["cluster"] for row in fitted]
+    if sure:
+        assert [row["probability_1"] for row in again] == [row["probability_1"] for row in fitted]
 
 
 def test_report_is_written_again_as_it_was(fitted, run):

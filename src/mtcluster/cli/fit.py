@@ -153,8 +153,10 @@ def _write(out: Path, rows: Prepared, model: Any, described: Any, related: Relat
 
     losses, codes = host(described.losses_), host(described.task_indices_)
     scores = {"easiness": easiness(losses, codes), "outlier_score": outlier_scores(losses, codes)}
-    labels, memberships = described.labels_, host(described.memberships_)
-    columns = folder.label_columns(rows.data.ids, rows.tasks, labels, memberships, scores)
+    belonging = "membership", host(described.memberships_)
+    if hasattr(model, "predict_proba"):
+        belonging = folder.belonging_of(model, rows.X, rows.tasks)
+    columns = folder.label_columns(rows.data.ids, rows.tasks, described.labels_, belonging, scores)
     folder.write_csv(out / layout.LABELS, columns)
     centers = folder.center_columns(described, rows.features, rows.preprocessor.inverse_transform_centers)
     folder.write_csv(out / layout.CENTERS, centers)

@@ -15,7 +15,8 @@ from sklearn.base import BaseEstimator
 
 from .. import __version__
 from .._utils.files import replacing, replacing_folder
-from ..core.arrays import Array
+from ..core.arrays import Array, host
+from ..core.memberships import FORMS
 from ..preprocessing import TablePreprocessor
 from .errors import InputError, need
 from .layout import FILES, MODEL, SETTINGS
@@ -72,17 +73,24 @@ def write_csv(path: Path, columns: dict[str, Any]) -> None:
 
 
 def label_columns(
-    ids: Array, tasks: Array, labels: Array, memberships: Array, scores: dict[str, Array]
+    ids: Array, tasks: Array, labels: Array, belonging: tuple[str, Array], scores: dict[str, Array]
 ) -> dict[str, Any]:
-    """The columns of labels.csv, with numbers rounded to 6 digits."""
-    rounded = memberships.astype(np.int8) if np.isin(memberships, (0, 1)).all() else memberships.round(6)
+    """The columns of labels.csv, with numbers rounded to 6 digits; `belonging` is that of `belonging_of`."""
+    name, values = belonging
+    rounded = values.astype(np.int8) if np.isin(values, (0, 1)).all() else values.round(6)
     return {
         "id": ids,
         "task": tasks,
         "cluster": labels,
-        **{f"membership_{j}": column for j, column in enumerate(rounded.T)},
+        **{f"{name}_{j}": column for j, column in enumerate(rounded.T)},
         **{name: np.array([float(f"{value:.6g}") for value in values.tolist()]) for name, values in scores.items()},
     }
+
+
+def belonging_of(model: Any, X: Any, tasks: Array) -> tuple[str, Array]:
+    """Probabilities (n, c) of the clusters of rows that have one each, or memberships, with the word for them."""
+    one_cluster = FORMS[model.membership_].diagonal
+    return "probability" if one_cluster else "membership", host(model.predict_proba(X, tasks=tasks))
 
 
 def center_columns(model: Any, names: list[str], in_units: Callable[..., Array]) -> dict[str, Any]:

@@ -82,7 +82,7 @@ def _labelled(model: Any, X: Any, data: Dataset) -> dict[str, Any]:
     if not hasattr(model, "predict_proba"):
         return {"id": data.ids, "task": tasks, "cluster": labels}
     scores = {"outlier_score": _outlier_scores(model, -model.score_samples(X, tasks=tasks), tasks)}
-    return folder.label_columns(data.ids, tasks, labels, model.predict_proba(X, tasks=tasks), scores)
+    return folder.label_columns(data.ids, tasks, labels, folder.belonging_of(model, X, tasks), scores)
 
 
 def _outlier_scores(model: Any, losses: Array, tasks: Array) -> Array:
