@@ -339,8 +339,8 @@ def test_shared_embeddings_tell_the_order_of_rows_apart():
 
 def test_fits_of_the_same_rows_share_one_embedding(monkeypatch):
     X, _, tasks = make_multitask_blobs(60, 5, n_tasks=2, n_clusters=3, random_state=0)
-    calls, plain = [], embeddings._nearest
-    monkeypatch.setattr(embeddings, "_nearest", lambda *given: calls.append(1) or plain(*given))
+    calls, plain = [], embeddings.nearest
+    monkeypatch.setattr(embeddings, "nearest", lambda *given: calls.append(1) or plain(*given))
     with shared_embeddings():
         for seed in range(3):
             SPMTC(3, random_state=seed).fit(X, tasks=tasks)

@@ -74,11 +74,11 @@ class Candidates:
         judge = self._judge(rows, metric)
         state = first_state(rows, model, labels * len(settings), energy=False)
         found = alternate(rows, model, state, max_iter=TRIAL_ITER, tol=TOL).state
-        best = _order(judge(*_sums(rows, found, n_clusters), free))[: self.n_kept]
+        best = _order(judge(*sums_of(rows, found, n_clusters), free))[: self.n_kept]
         best = np.sort(best).tolist()
         found = alternate(rows, model.runs(best), found.runs(rows, best), max_iter=MAX_ITER, tol=TOL).state
         free, kappa = free[best], kappa[best]
-        values = judge(*_sums(rows, found, n_clusters), free)
+        values = judge(*sums_of(rows, found, n_clusters), free)
         order = _order(values)
         lead = order[0]
         voters = [int(run) for run in order if free[run] == free[lead]][: self.n_members]
@@ -130,7 +130,7 @@ def _located(embedding: Embedding) -> Iterator[list[Array]]:
         yield [Y - np.average(Y, axis=0, weights=u) for Y, u in zip(embedding.Ys, embedding.us, strict=True)]
 
 
-def _sums(rows: Blocks, state: State, n_clusters: int) -> tuple[Array, Array]:
+def sums_of(rows: Blocks, state: State, n_clusters: int) -> tuple[Array, Array]:
     """The sums S and T of the most probable labels."""
     labels = [P.argmax(axis=1) for P in state.Ps]
     job = partial(jobs.totals, membership=Binary(), n_clusters=n_clusters)

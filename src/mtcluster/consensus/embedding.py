@@ -168,7 +168,7 @@ class Embedder:
     @cached_property
     def neighbors(self) -> list[tuple[Array, Array]]:
         """For each task, distances to the nearest other rows of the task and their indices, nearest first."""
-        return [_nearest(Y, self.n_neighbors) for Y in self._plain.Ys]
+        return [nearest(Y, self.n_neighbors) for Y in self._plain.Ys]
 
     @cached_property
     def _plain(self) -> Embedding:
@@ -206,7 +206,7 @@ class Embedder:
         return self._embeddings[kind]
 
 
-def _nearest(Y: Array, n_neighbors: int) -> tuple[Array, Array]:
+def nearest(Y: Array, n_neighbors: int) -> tuple[Array, Array]:
     """Distances to the nearest other rows and their indices, nearest first."""
     if len(Y) < 2:
         return np.zeros((len(Y), 0)), np.zeros((len(Y), 0), dtype=int)

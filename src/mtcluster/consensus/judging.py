@@ -39,8 +39,11 @@ class Judge:
         T = sizes[:, None] * self.means
         return float(self(sizes[None, :, None], T[None, :, None], np.array([matched]))[0])
 
-    def __call__(self, S: Array, T: Array, matched: Array) -> Array:
-        """The criterion of each run, from the sums of its labels and whether offsets are estimated."""
+    def __call__(self, S: Array, T: Array, matched: Array, numbers: Array | None = None) -> Array:
+        """The criterion of each run, from the sums of its labels and whether offsets are estimated.
+
+        `numbers` (R,): how many clusters each run was asked for, if not all.
+        """
         d, m, N = T.shape[3], T.shape[1], float(self.spread.total[0])
         sizes = S.sum(axis=2)
         means = np.where((S > 0)[..., None], T / np.where(S > 0, S, 1)[..., None], self.origins[:, None])
@@ -57,7 +60,8 @@ class Judge:
         price = 2 * COMPOSITION * mutual + 2 * LOCATION * np.minimum(shift, most)
         estimated = (m - 1) * d * np.mean(np.log(np.maximum(sizes, 1.0)), axis=1) / N  # each from the rows of its task
         price += matched * estimated
-        lost = np.sum(S.sum(axis=1) <= 0, axis=1)  # clusters without rows: fewer were found than asked for
+        asked = S.shape[2] if numbers is None else numbers
+        lost = asked - np.sum(S.sum(axis=1) > 0, axis=1)  # clusters without rows: fewer were found than asked for
         return np.linalg.slogdet(cov)[1] + 2 * given + price + LOST * lost
 
 

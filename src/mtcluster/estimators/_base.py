@@ -27,6 +27,7 @@ from ._capabilities import check_capabilities, check_sizes
 from ._deciding import DecidingMixin, Settled
 from ._fitted import FittedModelMixin
 from ._multistart import Run, best_of
+from ._numbers import asked_numbers, choose_number, chosen_number
 from ._presence import cluster_presence
 from ._progress import FitProgress, tell, warn_user
 from ._validation import check_counting, open_rows
@@ -57,7 +58,7 @@ class MultiTaskClusterer(
     _draws_map: bool = True  # refits of which labels alone are used need no map, and no temperature
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "n_clusters": [Interval(Integral, 1, None, closed="left")],
+        "n_clusters": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"}), tuple, list],
         "coupling": [Registered(COUPLINGS)],
         "membership": [Registered(MEMBERSHIPS, "auto")],
         "n_components": [Interval(Integral, 1, None, closed="left"), None],
@@ -106,20 +107,23 @@ class MultiTaskClusterer(
             n_jobs=self.n_jobs,
             threads=coupling.own_threads,
         )
-        check_sizes(self, engine)
         check_capabilities(self, engine, coupling, membership, **self._other_parts())
+        numbers = asked_numbers(self.n_clusters)
+        if numbers is None:
+            check_sizes(self, engine, self.n_clusters)
         with engine:
             check_counting(engine.labels, engine.sizes, engine.summary.counting)
-            self._fit_engine(engine, arguments)
+            self._fit_engine(engine, arguments, numbers)
         return self
 
     def _other_parts(self) -> dict[str, Any]:
         """Exchangeable parts beside these, by the parameter that names them."""
         return {}
 
-    def _fit_engine(self, engine: Engine, arguments: dict[str, Any]) -> None:
-        """Decide, start, solve and store, wherever the rows live."""
+    def _fit_engine(self, engine: Engine, arguments: dict[str, Any], numbers: list[int] | None) -> None:
+        """Decide, start, solve and store, wherever the rows live; `numbers` of clusters are compared, if any."""
         random_state = check_random_state(self.random_state)
+        self._set_number(engine, numbers, random_state)
         if self._within_weight() == "auto":
             tell(self, "decide")
         settled = self._prepare(engine, random_state)
@@ -151,6 +155,17 @@ class MultiTaskClusterer(
         for name in SMALL_ARRAYS:  # scikit-learn's convention: arrays of the library of X
             if hasattr(self, name):
                 setattr(self, name, engine.small(getattr(self, name)))
+
+    def _set_number(self, engine: Engine, numbers: list[int] | None, random_state: np.random.RandomState) -> None:
+        """The number of clusters, given or chosen."""
+        self.__dict__.pop("selection_", None)
+        if numbers is None:
+            self.n_clusters_ = int(self.n_clusters)
+            return
+        tell(self, "select")
+        self.selection_ = choose_number(self, engine, numbers, random_state)
+        self.n_clusters_ = chosen_number(self.selection_)
+        check_sizes(self, engine, self.n_clusters_)
 
     def _schedule(self, start: Any) -> Schedule:
         """The pace; "auto" is what the kind of start recommends."""
@@ -219,12 +234,12 @@ class MultiTaskClusterer(
         if model.membership.labels_only:
             self.labels_ = engine.xp.astype(engine.gather(Ps, np.int32), engine.xp.int32)
             return
-        self._memberships = engine.gather(Ps, width=self.n_clusters)
+        self._memberships = engine.gather(Ps, width=self.n_clusters_)
         self.labels_ = engine.xp.astype(engine.xp.argmax(self._memberships, axis=1), engine.xp.int32)
 
     def _warn(self, run: Run) -> None:
         """Say what a user should know about a fit that worked."""
-        c, used = self.n_clusters, int(np.count_nonzero(self.cluster_sizes_.sum(axis=0)))
+        c, used = self.n_clusters_, int(np.count_nonzero(self.cluster_sizes_.sum(axis=0)))
         if used < c:
             warn_user(
                 f"{c - used} of {c} clusters have no rows in any task: the data may hold fewer distinct groups "

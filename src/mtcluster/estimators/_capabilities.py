@@ -10,9 +10,9 @@ from ..engines import Engine
 from ._progress import warn_user
 
 
-def check_sizes(estimator: Any, engine: Engine) -> None:
+def check_sizes(estimator: Any, engine: Engine, c: int) -> None:
     """Numbers of clusters and components against numbers of rows and features."""
-    c, d, l = estimator.n_clusters, engine.n_features, getattr(estimator, "n_components", None)
+    d, l = engine.n_features, getattr(estimator, "n_components", None)
     n = sum(engine.sizes)
     if n < c:
         raise ValueError(f"n_samples={n} should be >= n_clusters={c}: take fewer clusters.")

@@ -48,7 +48,8 @@ class Settled:
 class DecidingMixin:
     """The steps before the solver."""
 
-    n_clusters: int
+    n_clusters: Any
+    n_clusters_: int
     coupling: str
     membership: str
     init: Any
@@ -121,17 +122,18 @@ class DecidingMixin:
         )
         return Settled(model, decisions, makers, lead, first.support if first is not None and self._voted else None)
 
-    def _plain_model(self, engine: Engine, how: Consensus) -> Model:
+    def _plain_model(self, engine: Engine, how: Consensus, n_clusters: int | None = None) -> Model:
         """The model before anything is decided."""
-        n_components = getattr(self, "n_components", None) or min(self.n_clusters, engine.n_features)
+        c = n_clusters or self.n_clusters_
+        n_components = getattr(self, "n_components", None) or min(c, engine.n_features)
         share = how.within_weight if self._undecided else self._within_weight()
-        return Model(self.n_clusters, share, n_components, *self._parts())
+        return Model(c, share, n_components, *self._parts())
 
     def _way(self, engine: Engine, model: Model, how: Consensus, random_state: np.random.RandomState) -> Way:
         """Candidates with a shared metric, or a vote."""
         metric = metric_of(self, engine, model, how.dimensions)
         framed = candidates_decide(*metric)
-        per_task = clusters_per_task(self._n_clusters_per_task(), self.n_clusters, engine.labels)
+        per_task = clusters_per_task(self._n_clusters_per_task(), self.n_clusters_, engine.labels)
         if per_task is not None and not (framed and self._voted):
             raise ValueError(unused_clusters_per_task(metric[1] if self._voted else "start"))
         if framed:
@@ -251,7 +253,7 @@ class DecidingMixin:
 
     def _given(self, engine: Engine, model: Model) -> Any:
         """The memberships that were passed as `init`."""
-        wanted, shape = (sum(engine.sizes), self.n_clusters), getattr(self.init, "shape", np.shape(self.init))
+        wanted, shape = (sum(engine.sizes), self.n_clusters_), getattr(self.init, "shape", np.shape(self.init))
         if tuple(shape) != wanted:
             raise ValueError(f"init has shape {tuple(shape)}, but memberships of shape {wanted} are needed.")
         check = partial(check_start, dtype=engine.dtype, labels_only=model.membership.labels_only)

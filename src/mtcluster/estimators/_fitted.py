@@ -32,7 +32,7 @@ class FittedModelMixin(TransformerMixin):
     """Methods that read fitted attributes alone."""
 
     _pools_tasks: ClassVar[bool]
-    n_clusters: int
+    n_clusters_: int
     n_jobs: int | None
     labels_: Array
     losses_: Array
@@ -60,7 +60,7 @@ class FittedModelMixin(TransformerMixin):
         """Memberships (n, c) of the training rows; rows sum to 1."""
         if "_memberships" in self.__dict__ or not hasattr(self, "labels_"):
             return self._memberships
-        return one_hot(self.labels_, self.n_clusters, self.losses_.dtype, array_namespace(self.labels_))
+        return one_hot(self.labels_, self.n_clusters_, self.losses_.dtype, array_namespace(self.labels_))
 
     def explain(self) -> None:
         """Print what the fit decided from the data, and on what evidence; `decisions_` holds the same as numbers."""
@@ -208,7 +208,7 @@ class FittedModelMixin(TransformerMixin):
         """
         engine = self._open(X, tasks, "predict")
         labels_only, xp = FORMS[self.membership_].labels_only, engine.xp
-        P = engine.gather(self._read(engine)[0], *((np.int32,) if labels_only else (None, self.n_clusters)))
+        P = engine.gather(self._read(engine)[0], *((np.int32,) if labels_only else (None, self.n_clusters_)))
         return xp.astype(P if labels_only else xp.argmax(P, axis=1), xp.int32)
 
     def predict_proba(self, X: Any, *, tasks: Any = None) -> Array:
@@ -236,7 +236,7 @@ class FittedModelMixin(TransformerMixin):
         engine = self._open(X, tasks, "predict_proba")
         labels_only = FORMS[self.membership_].labels_only
         found = self._probabilities(engine) if labels_only else self._read(engine)[0]
-        return engine.gather(found, width=self.n_clusters)
+        return engine.gather(found, width=self.n_clusters_)
 
     def score_samples(self, X: Any, *, tasks: Any = None) -> Array:
         """Minus the loss of each row: low values indicate outliers.

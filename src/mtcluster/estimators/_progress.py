@@ -28,6 +28,32 @@ def tell(estimator: Any, step: str, **details: Any) -> None:
         listener(step, **details)
 
 
+@contextmanager
+def bar(total: int, text: str, verbose: int) -> Iterator[Callable[[], None]]:
+    """A bar on standard error that each call moves on, if verbose; it is gone when the work is done."""
+    done = 0
+
+    def draw() -> None:
+        filled = round(20 * min(done / total, 1))
+        sys.stderr.write(f"\r{text} [{'#' * filled}{'.' * (20 - filled)}] {100 * min(done / total, 1):3.0f} %")
+        sys.stderr.flush()
+
+    def step() -> None:
+        nonlocal done
+        done += 1
+        if verbose:
+            draw()
+
+    if verbose:
+        draw()
+    try:
+        yield step
+    finally:
+        if verbose:
+            sys.stderr.write("\r" + " " * (len(text) + 30) + "\r")
+            sys.stderr.flush()
+
+
 class FitProgress:
     """Follows the starts of one fit.
 

@@ -2,7 +2,7 @@
 
 from ._n_clusters import Selection, select_n_clusters
 from ._split import LeaveOneTaskOut, TaskKFold, joint_accuracy_scorer
-from ._stability import Stability, restart_stability
+from ._stability import Stability, stability
 
 __all__ = [
     "LeaveOneTaskOut",
@@ -10,6 +10,6 @@ __all__ = [
     "Stability",
     "TaskKFold",
     "joint_accuracy_scorer",
-    "restart_stability",
     "select_n_clusters",
+    "stability",
 ]

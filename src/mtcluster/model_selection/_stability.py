@@ -1,68 +1,139 @@
-"""Stability of clusters under restarts: the same fit with other seeds."""
+"""How stable the clusters of a fitted model are, next to data without clusters."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
-from sklearn.base import clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from .._sklearn_compat import safe_indexing
+from .._utils.tables import Table
 from .._utils.tasks import as_parts, encode_tasks
-from ..consensus import shared_embeddings
+from ..certainty import MEANINGS, Evidence, View, gather, judge, view_of
+from ..certainty.evidence import N_SEEDINGS
+from ..certainty.refits import Part, Setting, centered, located, refit
+from ..certainty.valleys import ratios
+from ..consensus import Consensus
 from ..core.arrays import Array, host
-from ..core.matching import renumber
-from ..core.sampling import Sampling, draw_by_task
+from ..core.matching import match
+from ..core.metric import Metric
+from ..core.model import Model
+from ..core.sampling import label_all
+from ..engines import Engine
+from ..estimators import SPMTC
 from ..estimators._baselines import PerTask
+from ..estimators._metric import candidates_decide
+from ..estimators._progress import bar
+from ..estimators._validation import open_rows
 
-__all__ = ["Stability", "restart_stability"]
+__all__ = ["Stability", "stability"]
 
-LEAST = 100  # rows of each task, where it has as many
+N_REFERENCES = 10  # data sets without clusters
+MOVED = 0.1  # share of the rows from which on it is said that they depend on where tasks lie
 
 
 @dataclass(frozen=True)
 class Stability:
-    """What `restart_stability` found.
+    """What `stability` found.
 
     Attributes
     ----------
-    agreement : float
-        Share of the rows that get the same cluster again, after clusters are matched; mean over restarts.
-    n_restarts : int
-        Number of restarts.
-    n_rows : int
-        Number of rows that were compared.
-    clusters : list of float
-        For each cluster, the Jaccard index with the cluster that it is matched with, averaged over restarts.
-    tasks : list of float
-        Agreement in each task.
+    verdict : {"clear", "fair", "unsure", "no clear structure"}
+        How sure one can be of the clusters.
+    overall : float
+        Share of the rows that keep their cluster, mean over refits.
+    reference : array
+        The same of data sets without clusters.
+    beats : {"yes", "barely", "no"}
+        Whether `overall` is above all of `reference`, above most of it, or not.
+    cluster_stability : array of shape (c,)
+        Jaccard index of each cluster with its match, mean over refits; NaN for a cluster without rows.
+    cluster_task_stability : array of shape (m, c)
+        The same within each task; NaN where the task has no rows of the cluster.
+    row_confidence : array of shape (n,)
+        For each row, the share of the refits that keep it with its cluster.
+    between : array of shape (c, c)
+        For i < j the density of rows halfway between two neighbouring clusters, relative to the sparser of their
+        centres: below 0.5 there is a gap, at 1 there is none. NaN for clusters that are no neighbours.
+    across : float or None
+        Share of the rows of a task that get the same cluster from the other tasks; None where these cannot tell.
+    location_share : float or None
+        Share of the rows that change their cluster if the location of tasks is treated the other way: removed if the
+        model keeps it, kept if it removes it. None: there is one task, or rows are directions.
+    tasks : list
+        Labels of the tasks.
+    n_refits, n_rows : int
+        Number of refits, and of the rows that they see.
+    table : Table
+        A row for each cluster: its rows, its stability, the neighbour that it is separated from least, and its
+        stability in each task.
     """
 
-    agreement: float
-    n_restarts: int
+    verdict: str
+    overall: float
+    reference: Array
+    beats: str
+    cluster_stability: Array
+    cluster_task_stability: Array
+    row_confidence: Array
+    between: Array
+    across: float | None
+    location_share: float | None
+    tasks: list[Any]
+    n_refits: int
     n_rows: int
-    clusters: list[float]
-    tasks: list[float]
+    table: Table
+
+    @property
+    def sentences(self) -> list[str]:
+        """What was found, in sentences."""
+        low, high = float(self.reference.min()), float(self.reference.max())
+        said = [
+            f"How sure: {self.verdict}. {MEANINGS[self.verdict][:1].upper()}{MEANINGS[self.verdict][1:]}.",
+            f"{100 * self.overall:.0f} % of the rows keep their cluster when the model is fitted again to halves of "
+            f"{self.n_rows} rows; in data without clusters of the same shape it would be {100 * low:.0f} to "
+            f"{100 * high:.0f} %.",
+        ]
+        if self.location_share is not None and self.location_share >= MOVED:
+            said.append(
+                f"It matters where tasks lie: {100 * self.location_share:.0f} % of the rows would change their cluster "
+                "if the location of the tasks were treated the other way."
+            )
+        return said
+
+    def __str__(self) -> str:
+        return "\n".join([*self.sentences, "", str(self.table)])
+
+    def plot(self, ax: Any = None) -> Any:
+        """The stability of each cluster, and of data without clusters.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+            Where to draw. None: new axes.
+
+        Returns
+        -------
+        ax : matplotlib axes
+            With the drawing.
+        """
+        from ..plotting import plot_stability
+
+        return plot_stability(self, ax)
 
 
-def restart_stability(
-    model: Any,
-    X: Any,
-    *,
-    tasks: Any = None,
-    n_restarts: int = 5,
-    max_rows: int = 3000,
-    random_state: Any = 0,
-    n_jobs: int | None = None,
+def stability(
+    model: Any, X: Any, *, tasks: Any = None, n_refits: int = 20, random_state: Any = None, verbose: int = 0
 ) -> Stability:
-    """Fit a model again with other seeds, and count the rows that get the same cluster.
+    """Measure how sure one can be of the clusters of a fitted model.
 
-    With more than `max_rows` rows the restarts use a sample of them, so that the result also tells how much the
-    clusters depend on the rows at hand.
+    The model is fitted again to halves of the rows of each task, from new k-means++ seeds and from its own clusters, of
+    which the better fit counts. All rows are labelled by each refit, and clusters are matched. The same is done with
+    data without clusters: one elliptical distribution per task, with its mean and covariance, uniform directions, and
+    Mahalanobis radii drawn from the data. Refits see at most 3,000 rows, in at most 50 dimensions, as the consensus of
+    a fit does.
 
     Parameters
     ----------
@@ -72,29 +143,31 @@ def restart_stability(
         The rows that it was fitted on.
     tasks : sequence of n labels, optional
         The task of each row.
-    n_restarts : int, default=5
-        Number of restarts.
-    max_rows : int, default=3000
-        Rows of a restart, or a few more: every task keeps at least 100, if it has as many.
-    random_state : int, RandomState or None, default=0
-        Seeds of the sample and of the fits.
-    n_jobs : int, default=None
-        Restarts that run at the same time, in threads.
+    n_refits : int, default=20
+        Number of refits.
+    random_state : int, RandomState or None, default=None
+        Determines random number generation. Pass an int for reproducible results.
+    verbose : int, default=0
+        1: a progress bar on standard error.
 
     Returns
     -------
     stability : Stability
-        Agreement over all rows, by cluster and by task.
+        The verdict, and the numbers behind it; `print` shows it, `stability.plot()` draws it.
+
+    See Also
+    --------
+    select_n_clusters : The number of clusters.
 
     Examples
     --------
     >>> from mtcluster import SPMTC
     >>> from mtcluster.datasets import make_multitask_blobs
-    >>> from mtcluster.model_selection import restart_stability
+    >>> from mtcluster.model_selection import stability
     >>> X, y, tasks = make_multitask_blobs(n_tasks=2, n_clusters=3, separation=20, random_state=0)
     >>> model = SPMTC(n_clusters=3, random_state=0).fit(X, tasks=tasks)
-    >>> restart_stability(model, X, tasks=tasks, n_restarts=2).agreement
-    1.0
+    >>> stability(model, X, tasks=tasks, n_refits=4, random_state=0).verdict
+    'clear'
     """
     check_is_fitted(model)
     if not has_fit_parameter(model, "tasks"):
@@ -104,58 +177,158 @@ def restart_stability(
         )
     if as_parts(X, "X") is not None:
         raise TypeError("X must be one matrix or data frame, with tasks saying which row belongs where.")
-    if n_restarts < 1 or max_rows < 1:
-        raise ValueError(f"n_restarts={n_restarts} and max_rows={max_rows} should be at least 1.")
-    labels = host(model.labels_)
+    if n_refits < 2:
+        raise ValueError(f"n_refits={n_refits} should be at least 2: halves come in pairs.")
+    labels = np.asarray(host(model.labels_)).astype(int)
     names, codes = encode_tasks(tasks, len(labels))
-    rng = check_random_state(random_state)
-    least = max(LEAST, 2 * len(np.unique(labels)))
-    rows = _sample(codes, len(names), Sampling(max_rows, least), rng)
-    some, own, at = safe_indexing(X, rows), labels[rows], codes[rows]
-    seeds = rng.randint(np.iinfo(np.int32).max, size=n_restarts)
-    with shared_embeddings():
-        again = Parallel(n_jobs=n_jobs, require="sharedmem")(
-            delayed(_fit_again)(model, some, None if tasks is None else names[at], seed) for seed in seeds
-        )
-    first = min(int(found.min()) for found in (own, *again))  # −1 where there is noise
-    own, again = own - first, [found - first for found in again]
-    c = max(int(found.max()) for found in (labels - first, *again)) + 1
-    apart = at if isinstance(model, PerTask) else np.zeros_like(at)  # numbers of clusters mean something in each alone
-    matched = [_matched(found, own, apart, c) for found in again]
+    noise = int(labels.min(initial=0) < 0)  # −1: rows that belong to no cluster are compared as one
+    seed = int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
+    reader = SPMTC()
+    with (
+        open_rows(reader, X, tasks, reset=True, sample_weight=None, centered=True) as engine,
+        bar(N_REFERENCES + 3, "fitting again", verbose) as step,
+    ):
+        if sum(engine.sizes) != len(labels):
+            raise ValueError(
+                f"X has {sum(engine.sizes)} rows, but model was fitted on {len(labels)}: the rows of its fit are needed."
+            )
+        frame = _frame(model, engine.labels.tolist())
+        view = view_of(engine, Consensus(), frame["offset"], frame["measured"], (seed, seed))
+        own = [labels[codes == k] + noise for k in range(len(names))]
+        setting = _setting(view, own, int(labels.max()) + 1 + noise, frame)
+        [found] = gather(view, [setting], n_refits, N_REFERENCES, seed, tell=step)
+        confidence = _confidence(model, engine, view, found, own, codes)
+        moved = _location_share(view, setting, frame, seed)
+        step()
+    return _result(found, confidence, moved, names.tolist(), labels + noise, noise, n_refits)
+
+
+def _frame(model: Any, names: list[Any]) -> dict[str, Any]:
+    """What the model decided about the tasks."""
+    made, m = getattr(model, "decisions_", None), len(names)
+    if made is None:
+        share = np.ones(m) if isinstance(model, PerTask) else np.zeros(m)
+        return {"measured": False, "offset": "none", "share": share, "present": None}
+    share, present = (np.asarray(host(a)) for a in (model.within_weight_, model.cluster_presence_))
+    known = host(model.tasks_).tolist()
+    if len(known) == 1 < m:  # its tasks are one data set
+        share, present = np.zeros(m), np.repeat(present, m, axis=0)
+    elif known != names:
+        raise ValueError(f"tasks hold {names}, but model was fitted on {known}: the tasks of its fit are needed.")
+    measured = candidates_decide(made.metric, made.metric_reason)
+    return {"measured": measured, "offset": made.task_offset, "share": share, "present": present}
+
+
+def _setting(view: View, own: list[Array], c: int, frame: dict[str, Any]) -> Setting:
+    """The labels of the sample, and what is known about the tasks."""
+    labels = [all_[at] for all_, at in zip(own, view.positions, strict=True)]
+    held = np.stack([np.bincount(one, minlength=c) > 0 for one in own])
+    present = held if frame["present"] is None or frame["present"].shape != held.shape else frame["present"] | held
+    b = located(view.rows, labels, c) if frame["offset"] == "matched" else np.zeros(view.rows.origins.shape)
+    return Setting(labels, c, b, np.asarray(frame["share"], dtype=np.float64), present)
+
+
+def _confidence(model: Any, engine: Engine, view: View, found: Evidence, own: list[Array], codes: Array) -> Array:
+    """(n,) the share of the refits to halves that keep a row with its cluster."""
+    confidence, halves = np.zeros(len(codes)), np.flatnonzero(found.halves)
+    kept = np.split(found.agreement.kept[halves].mean(axis=0), np.cumsum([len(at) for at in view.positions])[:-1])
+    sampled = [len(at) == len(one) for at, one in zip(view.positions, own, strict=True)]
+    others = None if all(sampled) else _others(model, engine, view, found, halves, own, codes)
+    for k, one in enumerate(own):
+        values = np.zeros(len(one)) if others is None else others[k]
+        values[view.positions[k]] = kept[k]
+        confidence[codes == k] = values
+    return confidence
+
+
+def _others(
+    model: Any, engine: Engine, view: View, found: Evidence, halves: Array, own: list[Array], codes: Array
+) -> list[Array]:
+    """For all rows of each task, the share of the refits that keep them: the nearest centre of a refit labels a row."""
+    shape, total = _shape(model, found.fits.setting), [np.zeros(len(one)) for one in own]
+    ends = np.cumsum([len(at) for at in view.positions])[:-1]
+    for r in halves:
+        orders, labels = found.agreement.orders[r][view.codes], found.fits.labels[r]
+        renamed = np.take_along_axis(orders, labels[:, None], axis=1)[:, 0]
+        everywhere = label_all(engine, view.sample, view.positions, np.split(renamed, ends), shape)
+        got = np.asarray(host(engine.gather(everywhere, np.int32)))
+        for k, one in enumerate(own):
+            total[k] += got[codes == k] == one
+    return [one / len(halves) for one in total]
+
+
+def _shape(model: Any, setting: Setting) -> Model:
+    """The model as it labels rows, whatever its centres are."""
+    if not hasattr(model, "decisions_"):
+        return Model(setting.n_clusters, setting.within_weight, setting.n_clusters)
+    fitted, centers = model._fitted()
+    if fitted.metric is not None:
+        fitted = replace(fitted, metric=Metric(fitted.metric.V, centers.K, float(centers.rest)))
+    return replace(fitted, log_shares=centers.log_shares)
+
+
+def _location_share(view: View, setting: Setting, frame: dict[str, Any], seed: int) -> float | None:
+    """Share of the rows that change their cluster if the location of tasks is treated the other way."""
+    if len(setting.labels) == 1 or view.embedding.kept is not None or frame["offset"] not in ("none", "matched"):
+        return None
+    b = np.zeros_like(setting.offsets) if setting.offsets.any() else centered(view.rows)
+    other = replace(setting, offsets=b, present=np.ones_like(setting.present), labelled=False)
+    whole = [Part([np.ones(len(own)) for own in setting.labels])]
+    rng = np.random.default_rng([seed, 9])
+    [fit] = refit(view.rows, [other], [whole], view.measured, N_SEEDINGS, [rng], given=True)
+    own, c = np.concatenate(setting.labels), setting.n_clusters
+    table = np.zeros((c, c))
+    np.add.at(table, (fit.labels[0], own), view.weights)
+    return float(view.weights @ (match(table)[fit.labels[0]] != own) / view.weights.sum())
+
+
+def _result(
+    found: Evidence,
+    confidence: Array,
+    moved: float | None,
+    tasks: list[Any],
+    labels: Array,
+    noise: int,
+    n_refits: int,
+) -> Stability:
+    """The numbers without the rows that belong to no cluster, the verdict, and the table."""
+    clusters, cells = found.cluster_stability[noise:], found.cell_stability[:, noise:]
+    between = ratios(found.counts)[noise:, noise:]
+    verdict = judge(found.overall, found.reference, between)
+    sizes = np.bincount(labels, minlength=len(clusters) + noise)[noise:]
     return Stability(
-        float(np.mean([found == own for found in matched])),
-        n_restarts,
-        len(rows),
-        [
-            float(np.mean([_overlap(found == j, own == j) for found in matched]))
-            for j in range(-first if first < 0 else 0, c)
-        ],
-        [float(np.mean([np.mean((found == own)[at == k]) for found in matched])) for k in range(len(names))],
+        verdict=verdict.word,
+        overall=found.overall,
+        reference=found.reference,
+        beats=verdict.beats,
+        cluster_stability=clusters,
+        cluster_task_stability=cells,
+        row_confidence=confidence,
+        between=between,
+        across=found.across,
+        location_share=moved,
+        tasks=tasks,
+        n_refits=n_refits,
+        n_rows=len(found.weights),
+        table=_table(clusters, cells, between, sizes, tasks),
     )
 
 
-def _sample(codes: Array, n_tasks: int, how: Sampling, rng: np.random.RandomState) -> Array:
-    owns = [np.flatnonzero(codes == k) for k in range(n_tasks)]
-    picked = draw_by_task([len(own) for own in owns], how, rng)
-    return np.sort(np.concatenate([own[at] for own, at in zip(owns, picked, strict=True)]))
-
-
-def _fit_again(model: Any, X: Any, tasks: Array | None, seed: int) -> Array:
-    fresh = clone(model)
-    fresh._draws_map = False  # nobody draws it
-    names = [name for name in fresh.get_params() if name.split("__")[-1] == "random_state"]
-    return host(fresh.set_params(**dict.fromkeys(names, int(seed))).fit(X, tasks=tasks).labels_)
-
-
-def _matched(found: Array, own: Array, apart: Array, c: int) -> Array:
-    """Labels under the numbers that agree best with others, one matching for each part."""
-    out = np.empty_like(found)
-    for part in np.unique(apart):
-        at = apart == part
-        out[at] = renumber(found[at], np.eye(c)[own[at]])
-    return out
-
-
-def _overlap(a: Array, b: Array) -> float:
-    either = np.count_nonzero(a | b)
-    return np.count_nonzero(a & b) / either if either else 1.0
+def _table(clusters: Array, cells: Array, between: Array, sizes: Array, tasks: list[Any]) -> Table:
+    """A row for each cluster."""
+    both = np.fmax(between, between.T)
+    rows = []
+    for j, size in enumerate(sizes.tolist()):
+        known = np.flatnonzero(np.isfinite(both[j]))
+        worst = int(known[np.argmax(both[j, known])]) if len(known) else None
+        row = {
+            "cluster": j,
+            "rows": size,
+            "stability": float(clusters[j]),
+            "next_to": "" if worst is None else str(worst),
+            "between": float("nan") if worst is None else float(both[j, worst]),
+        }
+        if len(tasks) > 1:
+            row |= {str(task): float(cells[k, j]) for k, task in enumerate(tasks)}
+        rows.append(row)
+    return Table.from_rows(rows)

@@ -1,0 +1,153 @@
+"""The number of clusters in words and tables: what `select_n_clusters` and `n_clusters="auto"` tell."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .._utils.tables import Table
+from ..core.arrays import Array
+from .counting import Counted, Number
+
+SHOWN = 0.02  # share of a cluster from which on a part of it is shown in the tree
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What `select_n_clusters` found.
+
+    Attributes
+    ----------
+    n_clusters : int or None
+        The suggestion. 1: no number is more stable than in data without clusters. None: some are, and none is stable.
+    named : list of int
+        Numbers that are supported, the coarsest first: the suggestion, and coarser ones that it divides further.
+    reason : str
+        The suggestion in words.
+    table : Table
+        A row for each number of clusters, 1 included: `n_clusters`, `stability` (share of the rows that keep their
+        cluster in refits to halves), `error` (its standard error), `reference` (median of the same of data without
+        clusters), `weakest` (stability of the least stable cluster), `across` (share of the rows of a task that get the
+        same cluster from the other tasks, NaN where they cannot tell), `between` (density between the two clusters that
+        are separated least, relative to that at their centres), `supported`.
+    tree : Table
+        What splits into what between the supported numbers: `coarse` and `fine` number, `parent` and `child` cluster,
+        `share` of the parent's rows. Clusters are numbered by size, the largest first.
+    """
+
+    n_clusters: int | None
+    named: list[int]
+    reason: str
+    table: Table
+    tree: Table
+
+    def __str__(self) -> str:
+        return f"{self.table}\n\n{self.reason}"
+
+    @property
+    def best(self) -> int:
+        """The suggestion, or where there is none the most stable number above 1."""
+        if self.n_clusters is not None:
+            return self.n_clusters
+        rows = [row for row in self.table.rows() if row["n_clusters"] > 1]
+        return int(max(rows, key=lambda row: row["stability"])["n_clusters"])
+
+    def plot(self, ax: Any = None) -> Any:
+        """Stability by number of clusters, the suggestion marked.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+            Where to draw. None: new axes.
+
+        Returns
+        -------
+        ax : matplotlib axes
+            With the drawing.
+        """
+        from ..plotting import plot_selection
+
+        return plot_selection(self, ax)
+
+
+def selection_of(counted: Counted) -> Selection:
+    """The result of a count."""
+    found, chosen, named = counted.numbers, counted.n_clusters, counted.named
+    first = {
+        "n_clusters": 1, "stability": 1.0, "error": 0.0, "reference": 1.0, "weakest": 1.0, "across": float("nan"),
+        "between": float("nan"), "supported": chosen == 1,
+    }  # fmt: skip
+    rows = [
+        {
+            "n_clusters": one.n_clusters,
+            "stability": one.stability,
+            "error": one.error,
+            "reference": float(np.median(one.reference)),
+            "weakest": one.weakest,
+            "across": float("nan") if one.across is None else one.across,
+            "between": one.between if np.isfinite(one.between) else float("nan"),
+            "supported": one.n_clusters in named,
+        }
+        for one in found
+    ]
+    return Selection(chosen, named, _reason(counted), Table.from_rows([first, *rows]), _tree(counted))
+
+
+def _reason(counted: Counted) -> str:
+    found, chosen, named = counted.numbers, counted.n_clusters, counted.named
+    if counted.why == "none":
+        return (
+            "One group: no number of clusters is more stable than in data without clusters of the same shape "
+            "(no clear structure)."
+        )
+    if chosen is None:
+        best = max(found, key=lambda one: one.stability)
+        return (
+            f"No number: there is more structure than in data without clusters, but no number of clusters is stable; the "
+            f"most stable is {best.n_clusters}, with which {_percent(best.stability)} of the rows keep their cluster."
+        )
+    one = counted.number(chosen)
+    kept = f"{_percent(one.stability)} of the rows keep their cluster in halves of the data"
+    if counted.why == "separated":
+        others = [number for number in named if number != chosen]
+        coarser = f" {_listed(others)} clusters are separated too, and coarser." if others else ""
+        reason = f"{chosen} clusters: {kept}, and rows are rarer between them.{coarser}"
+    else:
+        finer = f" About as stable: {_listed(named[1:])}." if len(named) > 1 else ""
+        reason = f"{chosen} clusters: {kept}, but clusters run into each other.{finer}"
+    last = found[-1].n_clusters
+    return reason + (f" It is the largest number compared: try more than {last}." if chosen == last else "")
+
+
+def _tree(counted: Counted) -> Table:
+    """What splits into what between numbers that are supported."""
+    ones = [counted.number(number) for number in counted.named]
+    rows = [row for coarse, fine in zip(ones, ones[1:], strict=False) for row in _splits(coarse, fine)]
+    return Table.from_rows(rows) if rows else Table(coarse=[], fine=[], parent=[], child=[], share=[])
+
+
+def _splits(coarse: Number, fine: Number) -> list[dict[str, Any]]:
+    a, b = _by_size(coarse.labels), _by_size(fine.labels)
+    table = np.zeros((coarse.n_clusters, fine.n_clusters))
+    np.add.at(table, (a, b), 1)
+    shares = table / np.maximum(table.sum(axis=1, keepdims=True), 1)
+    return [
+        {"coarse": coarse.n_clusters, "fine": fine.n_clusters, "parent": i, "child": j, "share": float(shares[i, j])}
+        for i, j in np.argwhere(shares >= SHOWN).tolist()
+    ]
+
+
+def _by_size(labels: Array) -> Array:
+    """Labels under the ranks of their clusters by size."""
+    order = np.argsort(-np.bincount(labels), kind="stable")
+    return np.argsort(order)[labels]
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f} %" if share < 0.995 else "all" if share == 1 else "more than 99 %"
+
+
+def _listed(numbers: list[int]) -> str:
+    return ", ".join(map(str, numbers[:-1])) + (" and " if len(numbers) > 1 else "") + str(numbers[-1])

@@ -1,0 +1,77 @@
+"""The number of clusters, where it is left to the data."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+
+from ..certainty import Selection, count_clusters, selection_of, view_of
+from ..certainty.counting import N_REFERENCES
+from ..engines import Engine
+from ._metric import candidates_decide, metric_of
+from ._progress import bar, warn_user
+
+AUTO = range(2, 11)
+SAMPLE, TASK_SAMPLE = 1500, 50  # rows that numbers are compared on, where the metric is estimated, and least per task
+
+
+def read_numbers(n_clusters: Any, name: str = "n_clusters") -> list[int]:
+    """The numbers to compare, from whole numbers of at least 1; 1 itself needs no fit."""
+    try:
+        given = [n_clusters] if isinstance(n_clusters, Integral) else list(n_clusters)
+    except TypeError as error:
+        raise ValueError(f"{name}={n_clusters!r} should be whole numbers such as range(2, 11).") from error
+    if not given or not all(isinstance(c, Integral) and not isinstance(c, bool) and int(c) >= 1 for c in given):
+        raise ValueError(f"{name}={given} should be whole numbers of at least 1, at least one of them.")
+    numbers = sorted({int(c) for c in given} - {1})
+    if not numbers:
+        raise ValueError(f"{name}={given} should hold a number above 1: one cluster is always among those compared.")
+    return numbers
+
+
+def asked_numbers(n_clusters: Any) -> list[int] | None:
+    """The numbers that an estimator has to compare; None: its number is given."""
+    if isinstance(n_clusters, Integral):
+        return None
+    if isinstance(n_clusters, str):
+        return list(AUTO)
+    pair = tuple(n_clusters)
+    whole = len(pair) == 2 and all(isinstance(c, Integral) and not isinstance(c, bool) for c in pair)
+    if not whole or not 1 <= pair[0] <= pair[1] or pair[1] < 2:
+        raise ValueError(
+            f"n_clusters={n_clusters!r} should be a number, 'auto', or the least and the largest number to compare, "
+            "such as (2, 10)."
+        )
+    return read_numbers(range(pair[0], pair[1] + 1))
+
+
+def choose_number(
+    estimator: Any, engine: Engine, numbers: list[int], random_state: np.random.RandomState, verbose: int = 0
+) -> Selection:
+    """Compare numbers of clusters on a sample of the rows."""
+    smallest, total = int(engine.summary.counting.min()), int(engine.summary.counting.sum())
+    if 2 * numbers[-1] > total:
+        raise ValueError(
+            f"n_clusters up to {numbers[-1]} needs {2 * numbers[-1]} rows that count, twice as many as clusters, but "
+            f"there are {total}: compare numbers up to {total // 2}, or give one."
+        )
+    if smallest < 2:
+        raise ValueError("n_clusters cannot be chosen with a task of one row: leave that task out, or give a number.")
+    how, seed = estimator._consensus(), int(random_state.randint(np.iinfo(np.int32).max))
+    metric = metric_of(estimator, engine, estimator._plain_model(engine, how, numbers[0]), how.dimensions)
+    measured = candidates_decide(*metric)
+    if measured:
+        how = replace(how, sample=min(how.sample, SAMPLE), task_sample=min(how.task_sample, TASK_SAMPLE))
+    view = view_of(engine, how, "none", measured, (seed, seed))
+    with bar(N_REFERENCES + 3, "comparing numbers of clusters", verbose) as step:
+        return selection_of(count_clusters(view, numbers, seed, step))
+
+
+def chosen_number(selection: Selection) -> int:
+    """The number that is fitted; a warning where none is supported."""
+    if selection.n_clusters is None:
+        warn_user(f"n_clusters was left to the data. {selection.reason} The most stable number was taken.")
+    return selection.best
