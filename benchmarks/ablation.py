@@ -26,7 +26,7 @@ from sklearn.preprocessing import scale
 from threadpoolctl import threadpool_limits
 
 from mtcluster import SPMTC, Consensus
-from mtcluster.consensus import candidates, frame, judging, scales
+from mtcluster.consensus import candidates, judging, presence, scales
 from mtcluster.datasets import load_digits_tasks, load_task_set, make_multitask_blobs
 
 FILES = ("cell_lines", "kang_pbmc", "penguins_island", "penguins_sex", "vowels_hillenbrand95", "heart_disease",
@@ -41,7 +41,7 @@ CONSTANTS: dict[str, tuple[Any, str, tuple[Any, ...]]] = {
     "least gain over one cluster": (Consensus, "min_gain", (0.0, 0.15, 0.6)),
     "tails of columns": (scales, "LINEAR", (1.5, 6.0, 100.0)),
     "rows far from all others": (sys.modules[Consensus.__module__], "DISTANT_POWER", (2, 4)),
-    "evidence of a row for a cluster": (frame, "MOST_GAIN", (1.0, 10.0)),
+    "evidence of a row for a cluster": (presence, "MOST_GAIN", (1.0, 3.0, 10.0)),
     "usual relatedness": (Consensus, "usual_relatedness", (0.0, 0.4, 0.8)),
 }
 PRICES = tuple(product((0.25, 0.5, 0.75), (0.15, 0.3, 0.6)))
