@@ -24,8 +24,8 @@ from .view import View
 N_REFITS = 6
 N_REFERENCES = 4
 STABLE_CLUSTER = 0.85  # Jaccard index
-LEAST_ROWS = 5  # of a cluster
-SEPARATED = 0.6  # density between two clusters, relative to that at the sparser of their centres
+LEAST_ROWS = 10  # of a cluster
+SEPARATED = 0.65  # density between two clusters, relative to that at the sparser of their centres
 STRUCTURE = 0.9  # share of the data sets without clusters that are less stable, over all numbers
 AS_STABLE = 0.02  # share of the rows by which a number may be less stable than the most stable one
 ACROSS = 0.1  # by how much worse tasks may predict each other than halves do
@@ -132,12 +132,13 @@ def consistent(found: list[Number]) -> list[Number]:
     """Without numbers that contradict others.
 
     A larger number has to cut clusters within tasks: calling the same cluster of two tasks by two names is no cluster
-    more. Of such numbers those count by which tasks predict each other, and the one of the lowest criterion. And its
-    clusters have to lie within those of the smaller one; else the less separated of the two goes.
+    more. Of numbers that hardly differ within tasks the one counts by which tasks predict each other better, or where
+    that is alike the one of the lower criterion. And clusters of a larger number have to lie within those of a smaller
+    one; else the less separated of the two goes.
     """
     kept: list[Number] = []
     for one in found:
-        alike = [other for other in kept if one.n_cells - other.n_cells < one.n_clusters - other.n_clusters]
+        alike = [other for other in kept if one.n_cells - other.n_cells < 2 * (one.n_clusters - other.n_clusters)]
         if all(_better(one, other) for other in alike):
             kept = [other for other in kept if other not in alike] + [one]
     while True:
@@ -157,8 +158,10 @@ def consistent(found: list[Number]) -> list[Number]:
 
 def _better(one: Number, other: Number) -> bool:
     """Whether a number describes the same clusters within tasks better than a smaller one."""
-    if (one.across is None) != (other.across is None):
-        return other.across is None
+    if one.across is None or other.across is None:
+        return other.across is None and (one.across is not None or one.setting.value < other.setting.value)
+    if abs(one.across - other.across) > AS_STABLE:
+        return one.across > other.across
     return one.setting.value < other.setting.value
 
 
