@@ -161,6 +161,17 @@ def test_a_wrong_option(name, refused, table):
     refused(words, "fit", table(), *FIT, *options)
 
 
+@pytest.mark.parametrize("asked", ["auto", "2-3"])
+def test_a_number_cannot_be_chosen_with_a_task_of_one_row(refused, table, asked):
+    name = table(change=with_cell(0, "country", "uk"))
+    refused([f"--clusters {asked}", "'uk' has 1"], "fit", name, *FIT, "--clusters", asked)
+
+
+def test_a_number_cannot_be_chosen_from_three_rows(refused, table):
+    name = table(change=lambda f: f.head(3).assign(country="uk"))
+    refused(["--clusters auto", "at least 4 rows", "there are 3"], "fit", name, *FIT, "--clusters", "auto")
+
+
 def test_no_task_column_names_those_that_may_be_meant(refused, table):
     refused(["--task", "'country'"], "fit", table(), "--clusters", 3, "--out", "run")
 

@@ -82,8 +82,9 @@ def _numbers(asked: str | Numbers, tasks: Array) -> Numbers:
     """The numbers of clusters to compare; each needs twice as many rows."""
     (names, sizes), n = np.unique(tasks, return_counts=True), len(tasks)
     if sizes.min() < 2:
-        alone = names[sizes.argmin()]
-        raise InputError(f"--clusters {asked} needs at least 2 rows per task, and {alone!r} has 1: give a number.")
+        alone = str(names[sizes.argmin()])
+        least = f"--clusters {asked} needs at least 2 rows per task, and {alone!r} has 1"
+        raise InputError(f"{least}: leave that task out, or give a number.")
     if isinstance(asked, Numbers):
         if 2 * asked.most > n:
             enough = f"needs at least {2 * asked.most} rows, and there are {n}"
