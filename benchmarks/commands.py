@@ -16,7 +16,7 @@ from benchmarks.rows import Row, measured
 
 from mtcluster import SPMTC
 from mtcluster.datasets import load_digits_tasks
-from mtcluster.model_selection import restart_stability, select_n_clusters
+from mtcluster.model_selection import select_n_clusters, stability
 
 FIT = "mtcluster fit, number of clusters chosen, report written"
 
@@ -35,7 +35,7 @@ def measure_commands(table: Shape, medium: Shape, rounds: int) -> Iterator[Row]:
         calls = {
             "a default fit": partial(SPMTC(c, random_state=0).fit, X, tasks=tasks),
             "select_n_clusters, 2 to 10": partial(select_n_clusters, X, tasks=tasks, random_state=0),
-            "restart_stability": partial(restart_stability, model, X, tasks=tasks),
+            "stability": partial(stability, model, X, tasks=tasks),
         }
         seconds = timing.best_times(calls, rounds)
         fit = seconds["a default fit"]

@@ -37,7 +37,7 @@ TITLES = {
     "commands": (
         "What one waits for",
         "Processor time is user and system time of the whole process; `python -c pass` is what Python itself takes. "
-        "The table is a CSV file with a column of three tasks. select_n_clusters and restart_stability with their "
+        "The table is a CSV file with a column of three tasks. select_n_clusters and stability with their "
         "defaults, in the time of one default fit of the same rows.",
     ),
     "peers": (

@@ -3,6 +3,7 @@
 import pickle
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,14 +14,14 @@ from mtcluster import LSSMTC, SPMTC, Pooled
 from mtcluster._utils.tables import Table
 from mtcluster.datasets import make_multitask_blobs
 from mtcluster.inspection import LabelDescription, easiness
-from mtcluster.model_selection import Selection
-from mtcluster.model_selection import _n_clusters as selection
+from mtcluster.model_selection import Selection, stability
 from mtcluster.plotting import (
     plot_cluster_sizes,
     plot_objective,
     plot_pace,
     plot_relatedness,
     plot_selection,
+    plot_stability,
     plot_tasks,
 )
 from mtcluster.plotting._style import colors
@@ -212,23 +213,69 @@ def test_private_clusters_have_a_star():
     assert [line.get_marker() for line in ax.lines] == ["*", "x"]
 
 
+TABLE = Table(
+    n_clusters=[1, 2, 3, 4],
+    stability=[1.0, 0.4, 0.9, 0.6],
+    error=[0.0, 0.1, 0.0, 0.2],
+    reference=[1.0, 0.5, 0.3, 0.4],
+    supported=[False, False, True, False],
+)
+
+
+def selected(n_clusters):
+    return Selection(n_clusters, [3], "a reason", TABLE, Table(coarse=[], fine=[], parent=[], child=[], share=[]))
+
+
 def test_a_selection_is_drawn_from_itself_or_its_table():
-    table = Table(n_clusters=[2, 3, 4], stability=[0.4, 0.9, 0.6], error=[0.1, 0.0, 0.2])
-    found = Selection(table, 3, "3 clusters")
+    found = selected(3)
     for ax in (found.plot(), plot_selection(found)):
         assert "suggested: 3" in texts(ax)
         np.testing.assert_allclose(np.asarray(ax.containers[0].lines[0].get_ydata(), float), [0.4, 0.9, 0.6])
+        dashed, _, *_ = ax.lines
+        assert dashed.get_linestyle() == "--"
+        np.testing.assert_allclose(dashed.get_ydata(), [0.5, 0.3, 0.4])
+        filled = next(line for line in ax.lines if line.get_label() == "supported")
+        assert list(filled.get_xdata()) == [3]
+        assert in_legend(ax) == ["data without clusters", "supported", "not supported"]
     pd = pytest.importorskip("pandas")
-    for alone in (table, pd.DataFrame(table)):
-        assert texts(plot_selection(alone)) == ["no clear structure below"]
-    assert "suggested" not in " ".join(texts(Selection(table, None, "none").plot()))
+    for alone in (TABLE, pd.DataFrame(TABLE)):
+        assert texts(plot_selection(alone)) == []
+    assert "suggested" not in " ".join(texts(selected(None).plot()))
     for wrong in (3, {"stability": [1]}, None):
         with pytest.raises(TypeError, match="a result of select_n_clusters"):
             plot_selection(wrong)
 
 
-def test_the_line_of_clear_structure_is_that_of_the_selection():
-    assert plot_selection.__kwdefaults__["clear"] == selection.CLEAR
+def test_one_group_is_marked_where_it_is_suggested():
+    assert "suggested: 1" in texts(selected(1).plot())
+
+
+@pytest.fixture(scope="module")
+def sure(model):
+    X, _, tasks = make_multitask_blobs([40, 30, 50], 6, n_tasks=3, n_clusters=4, random_state=0)
+    return stability(model, X, tasks=np.array(["Berlin", "Paris", "Rome"])[tasks], n_refits=4, random_state=0)
+
+
+@pytest.mark.filterwarnings("error::UserWarning")
+def test_stability_is_drawn_with_its_verdict_and_that_of_data_without_clusters(sure, tmp_path):
+    for ax in (sure.plot(), plot_stability(sure)):
+        assert ax.get_title() == f"how sure: {sure.verdict}"
+        heights = [bar.get_height() for bar in ax.containers[0]]
+        np.testing.assert_allclose(heights, sure.cluster_stability)
+        [line] = ax.lines
+        assert set(line.get_ydata()) == {sure.overall}
+        band = next(patch for patch in ax.patches if patch.get_label().startswith("all rows, data"))
+        ends = band.get_y(), band.get_y() + band.get_height()
+        np.testing.assert_allclose(ends, [sure.reference.min(), sure.reference.max()])
+        assert saved(ax, tmp_path) > 1000
+    with pytest.raises(TypeError, match=r"a result of mtcluster\.model_selection\.stability; got float"):
+        plot_stability(0.9)
+
+
+def test_a_cluster_without_rows_has_no_bar(sure):
+    values = np.r_[sure.cluster_stability[:3], np.nan]
+    heights = [bar.get_height() for bar in plot_stability(replace(sure, cluster_stability=values)).containers[0]]
+    assert heights[3] == 0
 
 
 def test_colors_differ_and_begin_with_those_for_the_color_blind():

@@ -87,7 +87,7 @@ def fitted(run, survey, tmp_path):
     """The folder of a run."""
     survey.to_csv(tmp_path / "survey.csv", index=False)
     code, _, err = run("fit", "survey.csv", "--task", "country", "--id", "person", "--label", "class", "--clusters", 3,
-                       "--restarts", 0, "--quiet", "--out", "run")  # fmt: skip
+                       "--refits", 0, "--quiet", "--out", "run")  # fmt: skip
     assert (code, err) == (0, "")
     return tmp_path / "run"
 

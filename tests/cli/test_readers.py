@@ -39,7 +39,7 @@ def test_a_new_kind_of_file_is_one_class_and_one_line(run, survey, tmp_path, mon
 
     monkeypatch.setitem(READERS, ".toy", ToyReader())
     survey.drop(columns="class").to_json(tmp_path / "survey.toy")
-    code, out, err = run("fit", "survey.toy", "--task", "country", "--id", "person", "--clusters", 3, "--restarts", 0,
+    code, out, err = run("fit", "survey.toy", "--task", "country", "--id", "person", "--clusters", 3, "--refits", 0,
                          "--out", "run")  # fmt: skip
     assert code == 0, err
     assert "read as JSON" in out

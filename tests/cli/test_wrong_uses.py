@@ -48,7 +48,7 @@ def table(tmp_path, survey):
     return write
 
 
-FIT = ("--task", "country", "--id", "person", "--clusters", 3, "--restarts", 0, "--out", "run")
+FIT = ("--task", "country", "--id", "person", "--clusters", 3, "--refits", 0, "--out", "run")
 
 
 def with_cell(row, column, value):
@@ -127,7 +127,17 @@ USES = {
     "a wrong text column": (["--text", "story"], ["'story'", "--text"]),
     "the task as a feature": (["--features", "age,country"], "'country'"),
     "no clusters": (["--clusters", "0"], "--clusters"),
-    "clusters that are no number": (["--clusters", "some"], ["some", "auto"]),
+    "clusters that are no number": (["--clusters", "some"], ["--clusters", "some", "2-8", "auto"]),
+    "clusters with dots": (["--clusters", "2..8"], ["--clusters", "2..8", "2-8"]),
+    "a range that falls": (["--clusters", "8-2"], ["--clusters", "8-2", "smaller one first"]),
+    "a range without an end": (["--clusters", "2-"], ["--clusters", "'2-'", "2-8"]),
+    "a range of one cluster": (["--clusters", "1-1"], ["--clusters", "1-1", "at least 2"]),
+    "a range for too few rows": (["--clusters", "2-80"], ["--clusters 2-80", "160 rows", "120", "up to 60"]),
+    "a range and clusters per task": (["--clusters", "2-4", "--clusters-per-task", "fr=2"], "--clusters N"),
+    "restarts": (["--restarts", "5"], ["--restarts", "--refits"]),
+    "restarts without a number": (["--restarts"], ["--restarts", "--refits"]),
+    "one refit": (["--refits", "1"], ["--refits", "'1'", "at least 2"]),
+    "refits that are no number": (["--refits", "many"], ["--refits", "many"]),
     "more clusters than rows": (["--clusters", "121"], ["n_clusters=121"]),
     "clusters per task that are no numbers": (["--clusters-per-task", "fr:2"], ["fr:2", "TASK=N"]),
     "clusters of some tasks": (["--clusters-per-task", "fr=2,de=3"], ["n_clusters_per_task", "'it'"]),
@@ -149,6 +159,17 @@ USES = {
 def test_a_wrong_option(name, refused, table):
     options, words = USES[name]
     refused(words, "fit", table(), *FIT, *options)
+
+
+@pytest.mark.parametrize("asked", ["auto", "2-3"])
+def test_a_number_cannot_be_chosen_with_a_task_of_one_row(refused, table, asked):
+    name = table(change=with_cell(0, "country", "uk"))
+    refused([f"--clusters {asked}", "'uk' has 1"], "fit", name, *FIT, "--clusters", asked)
+
+
+def test_a_number_cannot_be_chosen_from_three_rows(refused, table):
+    name = table(change=lambda f: f.head(3).assign(country="uk"))
+    refused(["--clusters auto", "at least 4 rows", "there are 3"], "fit", name, *FIT, "--clusters", "auto")
 
 
 def test_no_task_column_names_those_that_may_be_meant(refused, table):
@@ -214,7 +235,7 @@ def test_a_file_where_the_folder_should_be(refused, table, tmp_path):
 def test_a_label_column_of_one_value(refused, table):
     name = table(change=lambda frame: frame.assign(same="x"))
     refused(["same", "one value"], "compare", name, "--task", "country", "--id", "person", "--label", "same",
-            "--clusters", 3, "--restarts", 0)  # fmt: skip
+            "--clusters", 3, "--refits", 0)  # fmt: skip
 
 
 def test_methods_that_are_not_known(refused, table):
@@ -315,7 +336,7 @@ def test_predict_with_other_columns(refused, fitted, tmp_path):
 
 
 def test_predict_with_other_features_of_a_matrix(refused, files, run, tmp_path):
-    assert run("fit", "a.npz", "--clusters", 3, "--restarts", 0, "--out", "run", "--quiet")[0] == 0
+    assert run("fit", "a.npz", "--clusters", 3, "--refits", 0, "--out", "run", "--quiet")[0] == 0
     np.savez(tmp_path / "new.npz", task1_X=np.ones((5, 3)))
     refused(["new.npz", "same 4"], "predict", "run", "new.npz", "--out", "labels.csv")
 

@@ -1,5 +1,6 @@
 """Explanations: one sentence per decision, for every reason that a fit can record."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -8,9 +9,12 @@ from sklearn.cluster import KMeans
 from sklearn.exceptions import NotFittedError
 
 from mtcluster import ASI, LSSMTC, SPMTC, Pooled
+from mtcluster.certainty import VERDICTS
 from mtcluster.consensus.decisions import ConsensusEvidence, Decisions
 from mtcluster.inspection import _explanation, explain
+from mtcluster.inspection._certainty import plain_stability
 from mtcluster.inspection._fitted import PER_TASK, on_host
+from mtcluster.model_selection import stability
 
 EVIDENCE = ConsensusEvidence(
     agreement=np.array([0.9, 0.1, 0.8]),
@@ -73,11 +77,10 @@ def with_evidence(**changes):
             DECISIONS,
             "Start: a consensus of 20 quick fits that differ in how much tasks share, how much rows follow their "
             "neighbours and where they started, on all 120 rows in 5 dimensions. On average 95 % of the fits agree on "
-            "the cluster of a row: the clusters are clear.\n",
+            "the cluster of a row.\n",
         ),
         (with_evidence(n_rows=50, n_dimensions=1), "on 50 of the 120 rows in 1 dimension."),
-        (with_evidence(unanimity=0.8), "80 % of the fits agree on the cluster of a row: most rows are clear"),
-        (with_evidence(unanimity=0.5), "many rows lie between clusters, so interpret them with care."),
+        (with_evidence(unanimity=0.5), "On average 50 % of the fits agree on the cluster of a row.\n"),
         (with_evidence(n_distant_rows=3), " 3 rows far from all others had a smaller weight in it."),
         (with_evidence(n_distant_rows=1), " 1 row far from all others had a smaller weight in it."),
     ],
@@ -302,6 +305,45 @@ def test_real_fits_are_explained_and_left_as_they_are(blobs, estimator):
     assert [line.split(":")[0] for line in lines].count("Start") == 1
     assert any(line.startswith("Relatedness: ") for line in lines) == (m > 1)
     assert set(vars(fitted)) == before
+
+
+def test_how_sure_one_can_be_is_told_if_it_was_measured(blobs, capsys):
+    model = SPMTC(4, random_state=0).fit(blobs.X, tasks=blobs.tasks)
+    [last] = [line for line in explain(model).splitlines() if "How sure" in line]
+    assert last.startswith("How sure: not measured. mtcluster.model_selection.stability(model, X, tasks=tasks)")
+    found = stability(model, blobs.X, tasks=blobs.tasks, n_refits=4, random_state=0)
+    told = explain(model, found).splitlines()
+    assert told[-len(found.sentences) :] == found.sentences
+    assert explain(model, plain_stability(found)).splitlines() == told
+    model.explain(stability=found)
+    assert capsys.readouterr().out.splitlines() == told
+
+
+def test_no_other_sentence_uses_the_words_of_a_verdict(blobs):
+    told = explain(SPMTC(4, random_state=0).fit(blobs.X, tasks=blobs.tasks))
+    for word in VERDICTS:
+        assert not re.search(rf"\b{word}\b", told)
+    for reason in _explanation.EUCLIDEAN.values():
+        assert "clear" not in reason
+
+
+def test_the_number_of_clusters_is_told_if_it_was_chosen(blobs):
+    model = SPMTC(n_clusters=(3, 5), random_state=0).fit(blobs.X, tasks=blobs.tasks)
+    assert explain(model).splitlines()[1] == f"Number of clusters, chosen from the data: {model.selection_.reason}"
+    model.selection_ = replace(model.selection_, n_clusters=None, reason="No number.")
+    assert explain(model).splitlines()[1] == "Number of clusters: No number. The most stable number, 4, was taken."
+    assert "Number of clusters" not in explain(SPMTC(4, random_state=0).fit(blobs.X, tasks=blobs.tasks))
+
+
+def test_the_stability_of_another_model_is_refused(blobs):
+    model = SPMTC(2, random_state=0).fit(blobs.X, tasks=blobs.tasks)
+    other = SPMTC(4, random_state=0).fit(blobs.X, tasks=blobs.tasks)
+    found = stability(other, blobs.X, tasks=blobs.tasks, n_refits=2, random_state=0)
+    with pytest.raises(ValueError, match="stability is that of 4 clusters and 120 rows, but model has 2 and 120"):
+        explain(model, found)
+    for wrong in (0.9, {"agreement": 0.9}):
+        with pytest.raises(TypeError, match=r"stability should be a result of mtcluster\.model_selection\.stability"):
+            explain(model, wrong)
 
 
 def test_one_task_has_no_relations(blobs):

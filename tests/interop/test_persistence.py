@@ -36,6 +36,7 @@ pytestmark = pytest.mark.slow
 
 MODELS = {
     "SPMTC": SPMTC(4, random_state=0),
+    "number chosen": SPMTC((3, 5), random_state=0),
     "plain SPMTC": SPMTC(4, within_weight=0.4, task_offset="scale", random_state=np.random.RandomState(0)),
     "LSSMTC": LSSMTC(4, random_state=0),
     "consensus": LSSMTC(4, init=Consensus(), random_state=0),
@@ -95,7 +96,7 @@ def test_a_model_comes_back_as_it_was(blobs, tmp_path, name, way):
 @pytest.mark.parametrize("way", [by_pickle, by_joblib, by_copy, by_skops])
 def test_what_was_decided_comes_back_too(blobs, tmp_path, capsys, way):
     X, _, tasks = blobs
-    model = SPMTC(4, random_state=0).fit(X, tasks=tasks)
+    model = SPMTC((3, 5), random_state=0).fit(X, tasks=tasks)
     model.explain()
     said = capsys.readouterr().out
     way(model, tmp_path).explain()

@@ -11,16 +11,18 @@ import numpy as np
 from sklearn.metrics import adjusted_rand_score
 
 from .._utils.tables import Table
-from .._utils.text import listed
+from .._utils.text import count, listed
+from ..certainty import MEANINGS
 from ..core.arrays import Array
+from ..inspection._certainty import plain_selection
 from ..inspection._judgement import judge_labels
 from . import folder, modelling
 from .console import Console
 from .errors import InputError
 from .methods import METHODS
-from .modelling import FITTING, READING, Prepared
+from .modelling import READING, Prepared
 
-MEANINGS = {
+COLUMNS = {
     "accuracy": "share of rows that agree with the known classes, clusters matched per task, mean over tasks.",
     "nmi": "normalised mutual information with the known classes, mean over tasks.",
     "joint_accuracy": "the same share with one matching of clusters and classes for all tasks.",
@@ -32,7 +34,9 @@ MEANINGS = {
     "different clusters look alike.",
     "cost": "what the shared centres leave unexplained in each direction, as a logarithm, and a price of the shifts; "
     "the lower, the better they describe the rows.",
-    "stability": "share of rows that stay in their cluster when fitted from other starts.",
+    "verdict": "how sure one can be of the clusters.",
+    "stability": "share of rows that keep their cluster when the method is fitted again to halves of the rows.",
+    "reference": "the same in data without clusters of the same shape, at most.",
     "like_first": "agreement with the first method (adjusted Rand index).",
 }
 NEAR = 0.01  # a difference of costs that says little
@@ -45,12 +49,12 @@ def run(arguments: Namespace, console: Console) -> dict[str, Any]:
         raise InputError(f"--methods {','.join(unknown) or '(nothing)'}: choose from {', '.join(METHODS)}.")
     for method in arguments.methods:
         METHODS[method].make(2, arguments.seed)  # a package that is missing is said before anything is read
-    with console.working(READING + FITTING * (1 + arguments.restarts) * len(arguments.methods)):
+    with console.working(READING + modelling.units_of(arguments, len(arguments.methods))):
         rows = modelling.prepare(arguments, console)
         if arguments.label is not None and not modelling.scores_of(rows, np.zeros(len(rows.data), dtype=int)):
             raise InputError(f"--label {arguments.label}: the column holds one value only, so nothing can be scored.")
         with modelling.noted() as notes:
-            n_clusters, chosen = modelling.number_of_clusters(arguments, rows, console)
+            n_clusters, selection = modelling.number_of_clusters(arguments, rows, console)
         results, first = [], None
         for method in arguments.methods:
             result, labels = _result(method, n_clusters, rows, arguments, console)
@@ -64,12 +68,13 @@ def run(arguments: Namespace, console: Console) -> dict[str, Any]:
         "n_clusters": n_clusters,
         "n_rows": len(rows.data),
         "table": table.rows(),
-        "verdict": verdict(results),
-        "notes": [*rows.data.notes, *rows.preprocessor.describe(), *chosen, *notes],
+        "judgement": judgement(results),
+        "selection": plain_selection(selection),
+        "notes": [*rows.data.notes, *rows.preprocessor.describe(), *modelling.told_number(selection), *notes],
     }
 
 
-def verdict(results: list[dict[str, Any]]) -> str:
+def judgement(results: list[dict[str, Any]]) -> str:
     """The method whose clusters describe the rows best, in words; empty if there is nothing to compare."""
     if len(results) < 2:
         return ""
@@ -89,9 +94,10 @@ def verdict(results: list[dict[str, Any]]) -> str:
 def lines(result: dict[str, Any]) -> list[str]:
     """The result as printed."""
     table = Table.from_rows(result["table"])
-    key = [f"{name}: {meaning}" for name, meaning in MEANINGS.items() if name in table]
-    said = [result["verdict"], ""] if result["verdict"] else []
-    top = f"{result['n_rows']} rows, {result['n_clusters']} clusters."
+    key = [f"{name}: {meaning}" for name, meaning in COLUMNS.items() if name in table]
+    key += [f"{word}: {meaning}." for word, meaning in MEANINGS.items() if word in table.get("verdict", [])]
+    said = [result["judgement"], ""] if result["judgement"] else []
+    top = f"{result['n_rows']} rows, {count(result['n_clusters'], 'cluster')}."
     return [top, *result["notes"], "", str(table), "", *said, *key]
 
 
@@ -102,9 +108,10 @@ def _result(
     with modelling.noted():
         model, described = modelling.fit_model(arguments, method, n_clusters, rows, console)
         seconds = perf_counter() - began
-        stability = modelling.stability_of(model, rows, arguments, console)
+        found = modelling.stability_of(model, rows, arguments, console)
     judged = judge_labels(rows.X, described.labels_, tasks=rows.tasks)
     result: dict[str, Any] = {"method": method, **modelling.scores_of(rows, described.labels_), **asdict(judged)}
-    if stability is not None:
-        result["stability"] = stability.agreement
+    if found is not None:
+        most = float(found.reference.max())
+        result |= {"verdict": found.verdict, "stability": float(found.overall), "reference": most}
     return result | {"seconds": seconds}, described.labels_

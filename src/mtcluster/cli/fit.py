@@ -17,13 +17,16 @@ from .._utils.tables import Table
 from .._utils.text import count, versions
 from ..consensus import shared_embeddings
 from ..core.arrays import Array, host
+from ..inspection._certainty import plain_selection, plain_stability
 from ..inspection._outliers import easiness, outlier_scores
 from ..inspection._relations import Relations, relations
 from ..inspection._report import Report, make_report
+from ..model_selection import Selection, Stability
 from . import folder, layout, modelling
 from .console import Console
 from .errors import need
-from .modelling import FITTING, READING, WRITING, Prepared
+from .modelling import READING, WRITING, Prepared
+from .options import Numbers
 from .readers import Dataset
 
 CELL = 120  # characters of a cell shown in the report
@@ -35,24 +38,26 @@ def run(arguments: Namespace, console: Console) -> dict[str, Any]:
     need("skops", "files", "writing a model")
     began = perf_counter()
     seconds: dict[str, float] = {}
-    units = READING + FITTING * (1 + arguments.restarts + (arguments.clusters == "auto")) + WRITING
+    units = READING + modelling.units_of(arguments) + WRITING
     new_folder = folder.new_folder(arguments.out, force=arguments.force)
     with new_folder as out, console.working(units), shared_embeddings():
         with _timed(seconds, "read"):
             rows = modelling.prepare(arguments, console)
         with _timed(seconds, "fit"), modelling.noted() as notes:
-            n_clusters, chosen = modelling.number_of_clusters(arguments, rows, console)
+            n_clusters, selection = modelling.number_of_clusters(arguments, rows, console)
             model, described = modelling.fit_model(arguments, arguments.method, n_clusters, rows, console)
-        with _timed(seconds, "restarts"):
+        with _timed(seconds, "refits"):
             found = modelling.stability_of(model, rows, arguments, console)
         console.begin("writing")
+        chosen = modelling.told_number(selection)
         lines = [*_lines_on_data(rows), *chosen, *_lines_on_scores(rows, described.labels_), *notes]
         settings = _settings(arguments, rows, model)
-        settings["stability"] = None if found is None else asdict(found)
+        sure = _certainty(found, selection)
+        settings |= sure
         settings["seconds"] = {name: round(value, 2) for name, value in seconds.items()}
-        report = _report(arguments, rows, described, settings, lines)
+        report = _report(arguments, rows, described, settings, lines, found)
         related = relations(described)
-        _write(out, rows, model, described, related, report)
+        _write(out, rows, model, described, related, report, found)
         text = json.dumps(settings, indent=2, ensure_ascii=False, allow_nan=False)
         (out / layout.SETTINGS).write_text(text + "\n", encoding="utf-8")
         console.finish(WRITING)
@@ -66,7 +71,7 @@ def run(arguments: Namespace, console: Console) -> dict[str, Any]:
         "left_alone": [task for task, weight in zip(tasks, host(described.within_weight_), strict=True) if weight == 1],
         "relations": [row | {"support": float(f"{row['support']:.6g}")} for row in related.rows()],
         "found": related.sentences,
-        "stability": None if found is None else found.agreement,
+        **sure,
         "lines": lines,
         "seconds": round(perf_counter() - began, 2),
     }
@@ -75,16 +80,24 @@ def run(arguments: Namespace, console: Console) -> dict[str, Any]:
 def lines(result: dict[str, Any]) -> list[str]:
     """The result as printed."""
     sizes = [{"task": task} | {f"cluster {j}": n for j, n in enumerate(own)} for task, own in result["sizes"].items()]
-    totals = f"{result['n_rows']} rows in {count(len(sizes), 'task')}, {result['n_clusters']} clusters"
+    totals = f"{result['n_rows']} rows in {count(len(sizes), 'task')}, {count(result['n_clusters'], 'cluster')}"
     said = [f"{totals}, {result['seconds']:.1f} s.", *result["lines"], "", str(Table.from_rows(sizes)), ""]
     said += result["found"]
     if result["left_alone"]:
         alone = ", ".join(result["left_alone"])
         said.append(f"Clustered separately, as they have too little in common with the other tasks: {alone}.")
     if result["stability"] is not None:
-        stay = f"{100 * result['stability']:.0f} % of the rows stay in their cluster"
-        said.append(f"Fitted again from other starts, {stay}.")
+        said += result["stability"]["sentences"]
     return [*said, f"Written to {result['out']}: {', '.join(layout.FILES)}. Open report.html in a browser."]
+
+
+def _certainty(found: Stability | None, selection: Selection | None) -> dict[str, Any]:
+    """How sure one can be of the clusters and of their number, as JSON takes it."""
+    return {
+        "verdict": None if found is None else found.verdict,
+        "stability": plain_stability(found),
+        "selection": plain_selection(selection),
+    }
 
 
 def _lines_on_data(rows: Prepared) -> list[str]:
@@ -124,7 +137,7 @@ def _plain(value: Any) -> Any:
     """A value that JSON can hold."""
     if isinstance(value, bool | int | float | str | list | dict | None):
         return value
-    return str(value) if isinstance(value, Path) else repr(value)
+    return str(value) if isinstance(value, Path | Numbers) else repr(value)
 
 
 def _file(path: Path, n: int) -> dict[str, Any]:
@@ -133,26 +146,43 @@ def _file(path: Path, n: int) -> dict[str, Any]:
     return {"name": str(path), "rows": n, "bytes": path.stat().st_size, "sha256": digest}
 
 
-def _report(arguments: Namespace, rows: Prepared, described: Any, settings: dict[str, Any], lines: list[str]) -> Report:
+def _report(
+    arguments: Namespace,
+    rows: Prepared,
+    described: Any,
+    settings: dict[str, Any],
+    lines: list[str],
+    found: Stability | None,
+) -> Report:
     n_clusters, n_tasks = described.cluster_sizes_.shape[1], len(described.tasks_)
     return make_report(
         described,
         ids=rows.data.ids,
         feature_names=rows.features,
-        title=arguments.title or f"{n_clusters} clusters in {count(n_tasks, 'data set')}",
+        title=arguments.title or f"{count(n_clusters, 'cluster')} in {count(n_tasks, 'data set')}",
         data={"files": settings["files"], "lines": lines},
         cells=_cells(rows.data) if rows.data.is_table else None,
-        stability=settings["stability"],
+        stability=found,
+        selection=settings["selection"],
         settings=settings,
     )
 
 
-def _write(out: Path, rows: Prepared, model: Any, described: Any, related: Relations, report: Report) -> None:
+def _write(
+    out: Path,
+    rows: Prepared,
+    model: Any,
+    described: Any,
+    related: Relations,
+    report: Report,
+    found: Stability | None,
+) -> None:
     """Write all files but the settings."""
     from ..interop import dump
 
     losses, codes = host(described.losses_), host(described.task_indices_)
-    scores = {"easiness": easiness(losses, codes), "outlier_score": outlier_scores(losses, codes)}
+    confidence = {} if found is None else {"confidence": found.row_confidence.round(3)}
+    scores = confidence | {"easiness": easiness(losses, codes), "outlier_score": outlier_scores(losses, codes)}
     belonging = "membership", host(described.memberships_)
     if hasattr(model, "predict_proba"):
         belonging = folder.belonging_of(model, rows.X, rows.tasks)

@@ -15,17 +15,21 @@ from .._utils.text import count
 from ..core.arrays import Array
 from ..engines import bring_here
 from ..estimators._progress import watched
+from ..inspection._certainty import number_sentence
 from ..inspection._labels import LabelDescription
 from ..metrics import joint_accuracy, task_scores
-from ..model_selection._n_clusters import select_n_clusters
-from ..model_selection._stability import Stability, restart_stability
+from ..model_selection._n_clusters import Selection, select_n_clusters
+from ..model_selection._stability import Stability, stability
 from ..preprocessing import TablePreprocessor
 from .console import Console
 from .errors import InputError, input_errors, need
 from .methods import METHODS
+from .options import Numbers
 from .readers import ColumnRoles, Dataset, read_files
 
 FITTING, READING, WRITING = 8, 2, 3  # units of work, from which the time left is estimated
+SELECTING, REFITTING = 4 * FITTING, 2 * FITTING
+MOST = 10  # clusters that `--clusters auto` compares
 CHUNKS = 4  # of the rows per thread of a Dask cluster
 
 
@@ -59,24 +63,47 @@ def prepare(arguments: Namespace, console: Console) -> Prepared:
     return Prepared(data, roles, preprocessor, X, np.asarray(data.tasks, dtype=str))
 
 
-def number_of_clusters(arguments: Namespace, rows: Prepared, console: Console) -> tuple[int, list[str]]:
-    """The number of clusters, given or chosen, and a sentence on how it was chosen."""
-    if arguments.clusters != "auto":
-        return arguments.clusters, []
+def number_of_clusters(arguments: Namespace, rows: Prepared, console: Console) -> tuple[int, Selection | None]:
+    """The number of clusters, and how it was chosen if it was not given."""
+    if isinstance(arguments.clusters, int):
+        return arguments.clusters, None
     if getattr(arguments, "clusters_per_task", None):
         raise InputError("--clusters-per-task needs the number of clusters of all tasks together: add --clusters N.")
-    console.begin("choosing the number of clusters")
-    smallest = int(np.unique(rows.tasks, return_counts=True)[1].min())
-    if smallest < 4:
-        raise InputError(f"--clusters auto needs at least 4 rows per task, and one has {smallest}: give a number.")
-    candidates = range(2, min(10, smallest // 2) + 1)
+    numbers = _numbers(arguments.clusters, rows.tasks)
+    console.begin(f"choosing the number of clusters, {numbers.least} to {numbers.most}")
+    candidates = range(numbers.least, numbers.most + 1)
     with input_errors():
         found = select_n_clusters(rows.X, tasks=rows.tasks, n_clusters=candidates, random_state=arguments.seed)
-    console.finish(FITTING)
-    if found.n_clusters is not None:
-        return found.n_clusters, [f"Number of clusters, chosen from the data: {found.reason}"]
-    best = found.table["n_clusters"][int(np.argmax(found.table["stability"]))]
-    return best, [f"Number of clusters: {found.reason} The most stable number, {best}, was used nevertheless."]
+    console.finish(SELECTING)
+    return found.best, found
+
+
+def _numbers(asked: str | Numbers, tasks: Array) -> Numbers:
+    """The numbers of clusters to compare; each needs twice as many rows."""
+    (names, sizes), n = np.unique(tasks, return_counts=True), len(tasks)
+    if sizes.min() < 2:
+        alone = str(names[sizes.argmin()])
+        least = f"--clusters {asked} needs at least 2 rows per task, and {alone!r} has 1"
+        raise InputError(f"{least}: leave that task out, or give a number.")
+    if isinstance(asked, Numbers):
+        if 2 * asked.most > n:
+            enough = f"needs at least {2 * asked.most} rows, and there are {n}"
+            raise InputError(f"--clusters {asked} {enough}: compare numbers up to {n // 2}, or give one.")
+        return asked
+    if n < 4:
+        raise InputError(f"--clusters {asked} needs at least 4 rows, and there are {n}: give a number.")
+    return Numbers(2, min(MOST, n // 2))
+
+
+def told_number(selection: Selection | None) -> list[str]:
+    """A sentence on how the number of clusters was chosen."""
+    return [] if selection is None else [number_sentence(selection, selection.best)]
+
+
+def units_of(arguments: Namespace, n_methods: int = 1) -> float:
+    """How much work there is between reading and writing."""
+    chosen = 0 if isinstance(arguments.clusters, int) else SELECTING
+    return chosen + n_methods * (FITTING + REFITTING * bool(arguments.refits))
 
 
 def fit_model(arguments: Namespace, method: str, n_clusters: int, rows: Prepared, console: Console) -> tuple[Any, Any]:
@@ -85,7 +112,7 @@ def fit_model(arguments: Namespace, method: str, n_clusters: int, rows: Prepared
     if n > chosen.max_rows:
         raise InputError(f"--method {method} accepts at most {chosen.max_rows} rows, and there are {n}: use spmtc.")
     model, begun = _with_options(arguments, method, chosen.make(n_clusters, arguments.seed)), console.done
-    console.begin(f"{method}: {n} rows, {d} features, {n_clusters} clusters")
+    console.begin(f"{method}: {count(n, 'row')}, {count(d, 'feature')}, {count(n_clusters, 'cluster')}")
     listener = _Listener(method, console)
     with input_errors(), _located(arguments, rows) as X, watched(model, listener):
         model.fit(X, tasks=rows.tasks)
@@ -163,14 +190,14 @@ def _forget_affinities(model: Any) -> None:
 
 
 def stability_of(model: Any, rows: Prepared, arguments: Namespace, console: Console) -> Stability | None:
-    """How far fits from other starts agree with the model; None if no restarts were asked for."""
-    n = arguments.restarts
+    """How sure one can be of the clusters; None if no refits were asked for."""
+    n = arguments.refits
     if not n:
         return None
-    console.begin(f"fitting again from {count(n, 'other start')} to measure stability")
+    console.begin(f"fitting again to {n} halves of the rows to measure stability")
     with noted(), input_errors():
-        found = restart_stability(model, rows.X, tasks=rows.tasks, n_restarts=n, random_state=arguments.seed + 1)
-    console.finish(FITTING * n)
+        found = stability(model, rows.X, tasks=rows.tasks, n_refits=n, random_state=arguments.seed + 1)
+    console.finish(REFITTING)
     return found
 
 

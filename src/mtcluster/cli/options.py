@@ -9,10 +9,20 @@ import argparse
 import csv
 from argparse import ArgumentParser
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, NoReturn
 
 from .layout import FILES
 from .methods import COMPARED, METHODS
+
+
+class Numbers(NamedTuple):
+    """Numbers of clusters to choose from, both ends included."""
+
+    least: int
+    most: int
+
+    def __str__(self) -> str:
+        return f"{self.least}-{self.most}"
 
 
 def add_fit(parser: ArgumentParser) -> None:
@@ -95,12 +105,13 @@ def _add_preprocessing(group: Any) -> None:
 
 
 def _add_clusters(group: Any) -> None:
-    """Add the number of clusters, the seed and the number of fits."""
-    clusters = "number of clusters of all tasks together (default auto: chosen from 2 to 10 by stability)"
-    group.add_argument("--clusters", type=_clusters, default="auto", metavar="N|auto", help=clusters)
+    """Add the number of clusters, the seed and the number of refits."""
+    clusters = "number of clusters of all tasks together, or a range to choose from, as in 2-8 (default auto: 2-10)"
+    group.add_argument("--clusters", type=_clusters, default="auto", metavar="N|A-B|auto", help=clusters)
     group.add_argument("--seed", type=_whole, default=0, metavar="N", help="random seed (default 0)")
-    restarts = "fits from other starts, to measure stability (default 5)"
-    group.add_argument("--restarts", type=_whole, default=5, metavar="N", help=restarts)
+    refits = "fits to halves of the rows, to measure how sure the clusters are (default 20; 0: none)"
+    group.add_argument("--refits", type=_refits, default=20, metavar="N", help=refits)
+    group.add_argument("--restarts", nargs="?", action=_Gone, help=argparse.SUPPRESS)
 
 
 def _add_output(group: Any) -> None:
@@ -122,13 +133,35 @@ def _positive(text: str) -> int:
     return int(text)
 
 
-def _clusters(text: str) -> int | str:
+def _clusters(text: str) -> int | str | Numbers:
+    """Parse a number of clusters, a range, or "auto"."""
     if text == "auto":
         return text
-    try:
-        return _positive(text)
-    except argparse.ArgumentTypeError as error:
-        raise argparse.ArgumentTypeError(f"{error}, nor is it 'auto'") from error
+    if text.isdecimal() and int(text) >= 1:
+        return int(text)
+    ends = text.split("-")
+    if len(ends) != 2 or not all(end.isdecimal() for end in ends):
+        wanted = "a positive whole number such as 3, nor a range such as 2-8, nor auto"
+        raise argparse.ArgumentTypeError(f"{text!r} is not {wanted}")
+    found = Numbers(int(ends[0]), int(ends[1]))
+    if not 1 <= found.least <= found.most or found.most < 2:
+        wanted = "a range of numbers from 1, the smaller one first and the larger one at least 2, such as 2-8"
+        raise argparse.ArgumentTypeError(f"{text!r} is not {wanted}")
+    return found
+
+
+def _refits(text: str) -> int:
+    """Parse a number of refits."""
+    if not text.isdecimal() or int(text) == 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is neither 0 nor a whole number of at least 2")
+    return int(text)
+
+
+class _Gone(argparse.Action):
+    """An option of earlier versions."""
+
+    def __call__(self, parser: ArgumentParser, *_: Any, **__: Any) -> NoReturn:
+        parser.error("--restarts is gone: use --refits N, the number of fits to halves of the rows (20 by default)")
 
 
 def _per_task(text: str) -> dict[str, int]:

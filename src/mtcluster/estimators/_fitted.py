@@ -62,12 +62,18 @@ class FittedModelMixin(TransformerMixin):
             return self._memberships
         return one_hot(self.labels_, self.n_clusters_, self.losses_.dtype, array_namespace(self.labels_))
 
-    def explain(self) -> None:
-        """Print what the fit decided from the data, and on what evidence; `decisions_` holds the same as numbers."""
+    def explain(self, stability: Any = None) -> None:
+        """Print what the fit decided from the data, and on what evidence; `decisions_` holds the same as numbers.
+
+        Parameters
+        ----------
+        stability : Stability, optional
+            Result of `mtcluster.model_selection.stability`: how sure one can be of the clusters.
+        """
         check_is_fitted(self)
         from ..inspection import explain
 
-        print(explain(self))
+        print(explain(self, stability))
 
     def relations(self) -> Any:
         """Which task holds which cluster: shared, private, absent or uncertain, with the support and number of rows.
@@ -82,7 +88,9 @@ class FittedModelMixin(TransformerMixin):
 
         return relations(self)
 
-    def report(self, *, ids: Any = None, feature_names: Any = None, title: str | None = None) -> Any:
+    def report(
+        self, *, ids: Any = None, feature_names: Any = None, title: str | None = None, stability: Any = None
+    ) -> Any:
         """The result as one HTML page: clusters by task, their features, a map, outliers, and what to try next.
 
         Parameters
@@ -93,17 +101,19 @@ class FittedModelMixin(TransformerMixin):
             Names of the features. None: `feature_names_in_`, or their numbers.
         title : str, optional
             Title of the page.
+        stability : Stability, optional
+            Result of `mtcluster.model_selection.stability`: how sure one can be of the clusters.
 
         Returns
         -------
         report : Report
             Shown by a notebook; `report.save("report.html")` writes it, and `report.summary` is the same as a dict.
-            `mtcluster.inspection.make_report` takes more: cells of the user's table, stability, how data were prepared.
+            `mtcluster.inspection.make_report` takes more: cells of the user's table, how data were prepared.
         """
         check_is_fitted(self)
         from ..inspection import make_report
 
-        return make_report(self, ids=ids, feature_names=feature_names, title=title)
+        return make_report(self, ids=ids, feature_names=feature_names, title=title, stability=stability)
 
     def to_kmeans(self, task: Any = None) -> Any:
         """A fitted `KMeans` that labels the rows of one task as this model does, for use elsewhere.

@@ -11,9 +11,10 @@ from ..consensus.decisions import ConsensusEvidence, Decisions
 from ..core.couplings import COUPLINGS
 from ..core.memberships import FORMS
 from ..core.weightings import WEIGHTINGS
+from ._certainty import certainty_sentences, check_stability, number_sentence
 from ._fitted import ALIKE, PER_TASK, comparable, method_name, on_host
 from ._relations import relation_sentences
-from ._words import MEANING, count, grade, named, number, related
+from ._words import count, named, number, related
 
 NO_OFFSET = {
     "unit rows": "all rows have the same length, so they are directions, and a direction has no location",
@@ -27,7 +28,7 @@ EUCLIDEAN = {
     "counts": "the rows are sparse counts, whose clusters are far from elliptical",
     "sparse rows": "the rows are sparse",
     "many features": "there are many features, in which one covariance cannot follow the clusters",
-    "no clear clusters": "fits with a shared metric found no clear clusters",
+    "no clear clusters": "fits with a shared metric found no clusters that stand apart",
     "fixed within_weight": "a number for within_weight gives the plain model",
     "membership": "only binary memberships support another metric",
     "coupling": "only coupling='reconstruction' supports another metric",
@@ -36,13 +37,15 @@ EUCLIDEAN = {
 }
 
 
-def explain(model: Any) -> str:
+def explain(model: Any, stability: Any = None) -> str:
     """Explain what a fit decided from the data alone, and on what evidence.
 
     Parameters
     ----------
     model : SPMTC, LSSMTC or ASI
         Fitted model. Its arrays may be on any device.
+    stability : Stability, optional
+        Result of `mtcluster.model_selection.stability`: how sure one can be of the clusters.
 
     Returns
     -------
@@ -62,14 +65,16 @@ def explain(model: Any) -> str:
     check_is_fitted(model)
     if not hasattr(model, "decisions_"):
         raise TypeError(f"explain needs a fitted SPMTC, LSSMTC or ASI; got {type(model).__name__}.")
-    return "\n".join(describe(on_host(model, PER_TASK)))
+    check_stability(stability, model.task_centers_.shape[1], len(model.labels_))
+    return "\n".join([*describe(on_host(model, PER_TASK)), *certainty_sentences(stability)])
 
 
 def describe(model: Any) -> list[str]:
-    """The lines of `explain`, of a model whose arrays are in host memory."""
+    """The lines of `explain` on the fit itself, of a model whose arrays are in host memory."""
     (m, c, _), n, made = model.task_centers_.shape, len(model.labels_), model.decisions_
     head = f"{method_name(model)}: {count(c, 'cluster')} in {count(m, 'task')}, {count(n, 'row')}."
-    lines = [head, _start(made, n, m)]
+    chosen = [] if model.selection_ is None else [number_sentence(model.selection_, c)]
+    lines = [head, *chosen, _start(made, n, m)]
     if made.within_weight_reason != "none":
         lines += [_metric(made), *_sharing(made, model.within_weight_, model.tasks_.tolist()), _offset(made, model)]
     lines += [f"Coupling: {made.coupling}. {COUPLINGS[made.coupling].explanation}"]
@@ -99,7 +104,7 @@ def _start(made: Decisions, n: int, m: int) -> str:
         )
     line = (
         f"Start: a consensus of {fits}, on {seen} in {count(found.n_dimensions, 'dimension')}. On average "
-        f"{100 * found.unanimity:.0f} % of the fits agree on the cluster of a row: {MEANING[grade(found.unanimity)]}."
+        f"{100 * found.unanimity:.0f} % of the fits agree on the cluster of a row."
     )
     far = found.n_distant_rows
     return f"{line} {count(far, 'row')} far from all others had a smaller weight in it." if far else line

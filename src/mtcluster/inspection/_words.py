@@ -21,28 +21,6 @@ SPACE = "\u00a0"  # between the thousands of a number, where no line may break
 CONTROLS = {code: 0x2400 + code for code in range(32)} | {127: 0x2421}  # control characters to their Unicode pictures
 BIDI = re.compile("[\u0590-\u08ff\u200e\u200f\u202a-\u202e\u2066-\u2069\ufb1d-\ufdff\ufe70-\ufefc]")
 
-# Share of the rows that keep their cluster. At 0.9 one row in ten moves: a cluster reads the same whichever fit one
-# looks at. Below 0.75 more than one row in four moves, and the profile of a cluster may change with them.
-CLEAR, FAIR = 0.9, 0.75
-MEANING = {
-    "clear": "the clusters are clear",
-    "fair": "most rows are clear, some lie between clusters",
-    "unstable": "many rows lie between clusters, so interpret them with care",
-}
-
-
-def grade(value: float | None, clear: float = CLEAR, fair: float = FAIR) -> str:
-    """A word for the share of rows that keep their cluster.
-
-    Examples
-    --------
-    >>> [grade(value) for value in (0.95, 0.8, 0.5, None)]
-    ['clear', 'fair', 'unstable', 'not measured']
-    """
-    if value is None:
-        return "not measured"
-    return "clear" if value >= clear else "fair" if value >= fair else "unstable"
-
 
 def text(value: Any, longest: int = NAME) -> str:
     """A name or cell from the data on one line, without control characters, shortened in the middle if it is long.

@@ -8,7 +8,22 @@ Models are `SPMTC`, `LSSMTC` and `ASI`, and `mtcluster.inspection.LabelDescripti
 clusterer.
 """
 
-from ._charts import plot_cluster_sizes, plot_objective, plot_pace, plot_relatedness, plot_selection
+from ._charts import (
+    plot_cluster_sizes,
+    plot_objective,
+    plot_pace,
+    plot_relatedness,
+    plot_selection,
+    plot_stability,
+)
 from ._map import plot_tasks
 
-__all__ = ["plot_cluster_sizes", "plot_objective", "plot_pace", "plot_relatedness", "plot_selection", "plot_tasks"]
+__all__ = [
+    "plot_cluster_sizes",
+    "plot_objective",
+    "plot_pace",
+    "plot_relatedness",
+    "plot_selection",
+    "plot_stability",
+    "plot_tasks",
+]

@@ -1,4 +1,4 @@
-"""Plots of the clusters of the tasks, the stages of a fit, and the choice of the number of clusters."""
+"""Plots of the clusters of the tasks, the stages of a fit, the number of clusters and how sure they are."""
 
 from __future__ import annotations
 
@@ -179,8 +179,10 @@ def _recorded(model: Any, name: str, function: str) -> Any:
     return found
 
 
-def plot_selection(selection: Any, ax: Any = None, *, clear: float = 0.5) -> Any:
-    """Plot stability by number of clusters, with the suggested number marked.
+def plot_selection(selection: Any, ax: Any = None) -> Any:
+    """Plot stability by number of clusters next to that of data without clusters, with the suggested number marked.
+
+    Bars are standard errors. Numbers that are supported are filled.
 
     Parameters
     ----------
@@ -188,8 +190,6 @@ def plot_selection(selection: Any, ax: Any = None, *, clear: float = 0.5) -> Any
         Result of `mtcluster.model_selection.select_n_clusters`, or its table alone, which has no suggestion.
     ax : matplotlib axes, optional
         Axes to draw on. None: new axes.
-    clear : float, default=0.5
-        Stability below which there is no clear structure, drawn as a line.
 
     Returns
     -------
@@ -198,21 +198,70 @@ def plot_selection(selection: Any, ax: Any = None, *, clear: float = 0.5) -> Any
     """
     table, chosen = (selection.table, selection.n_clusters) if hasattr(selection, "table") else (selection, None)
     try:
-        c, stability, error = (list(table[name]) for name in ("n_clusters", "stability", "error"))
+        columns = [list(table[name]) for name in ("n_clusters", "stability", "error", "reference", "supported")]
     except (TypeError, KeyError, IndexError) as problem:
         raise TypeError(
-            "selection should be a result of select_n_clusters, or its table with the columns n_clusters, stability "
-            f"and error; got {type(selection).__name__}."
+            "selection should be a result of select_n_clusters, or its table with the columns n_clusters, stability, "
+            f"error, reference and supported; got {type(selection).__name__}."
         ) from problem
-    ax = new_axes(ax, (5, 3.2))
-    ax.errorbar(c, stability, yerr=error, color=BLUE, marker="o", capsize=3)
-    ax.axhline(clear, color="0.6", linestyle=":", linewidth=1)
-    below = {"transform": ax.get_yaxis_transform(), "va": "top", "fontsize": 8, "color": GREY}
-    ax.text(0.02, clear - 0.01, "no clear structure below", **below)
+    shown = [row for row in zip(*columns, strict=True) if row[0] > 1 or chosen == 1 or len(columns[0]) == 1]
+    c, stability, error, reference, supported = (list(column) for column in zip(*shown, strict=True))
+    ax = new_axes(ax, (5.6, 3.6))
+    ax.plot(c, reference, color=GREY, linestyle="--", linewidth=1.2, label="data without clusters")
+    ax.errorbar(c, stability, yerr=error, color=BLUE, capsize=3, linewidth=1.5)
+    for filled, name in ((True, "supported"), (False, "not supported")):
+        own = [(x, y) for x, y, given in zip(c, stability, supported, strict=True) if bool(given) == filled]
+        style = {"color": BLUE, "markerfacecolor": BLUE if filled else "white", "markersize": 6, "label": name}
+        if own:
+            ax.plot(*zip(*own, strict=True), "o", zorder=3, **style)
+    low = min([*reference, *(y - e for y, e in zip(stability, error, strict=True))])
     if chosen is not None:
         at = (chosen, stability[c.index(chosen)])
-        ax.plot(*at, "o", color=ORANGE, markersize=11, fillstyle="none", markeredgewidth=2)
-        above = {"xytext": (0, 10), "textcoords": "offset points", "ha": "center", "color": ORANGE}
+        ax.plot(*at, "o", color=ORANGE, markersize=12, fillstyle="none", markeredgewidth=2, zorder=4)
+        ends = {c[0]: "left", c[-1]: "right"} if len(c) > 1 else {}
+        above = {"xytext": (0, 11), "textcoords": "offset points", "ha": ends.get(chosen, "center"), "color": ORANGE}
         ax.annotate(f"suggested: {chosen}", at, **above)
-    ax.set(xlabel="number of clusters", ylabel="stability", ylim=(min(0, *stability), 1.12), xticks=c)
+    bottom = max(np.floor(10 * low) / 10 - 0.05, 0)
+    ax.set(xlabel="number of clusters", ylabel="rows that keep their cluster", ylim=(bottom, 1 + 0.16 * (1 - bottom)))
+    ax.set_xticks(c if len(c) <= STAGE_LABELS else c[:: -(-len(c) // STAGE_LABELS)])
+    ax.set_yticks([tick for tick in ax.get_yticks() if tick <= 1 + 1e-9])
+    ax.margins(x=0.08)
+    ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.2), ncols=3, frameon=False, fontsize=8.5)
+    return ax
+
+
+def plot_stability(stability: Any, ax: Any = None) -> Any:
+    """Plot how far each cluster is found again in refits, next to data without clusters, with the verdict.
+
+    Bars are Jaccard indices of clusters with their matches. The line is the share of all rows that keep their cluster,
+    and the band is the range of the same in data without clusters.
+
+    Parameters
+    ----------
+    stability : Stability
+        Result of `mtcluster.model_selection.stability`.
+    ax : matplotlib axes, optional
+        Axes to draw on. None: new axes.
+
+    Returns
+    -------
+    ax : matplotlib axes
+        Axes with the plot.
+    """
+    if not all(hasattr(stability, name) for name in ("verdict", "overall", "reference", "cluster_stability")):
+        raise TypeError(
+            f"stability should be a result of mtcluster.model_selection.stability; got {type(stability).__name__}."
+        )
+    values = np.asarray(stability.cluster_stability, dtype=np.float64)
+    low, high = (float(pick(stability.reference)) for pick in (np.min, np.max))
+    c = len(values)
+    ax = new_axes(ax, (float(np.clip(0.45 * c + 3, 5.2, 14)), 3.6))
+    ax.bar(range(c), np.nan_to_num(values), 0.5, color=COLORS[5], label="each cluster")
+    ax.axhline(stability.overall, color=INK, linewidth=1.5, label="all rows")
+    ax.axhspan(low, high, color=ORANGE, alpha=0.25, linewidth=0, zorder=0, label="all rows, data\nwithout clusters")
+    every = -(-c // NUMBERED)
+    ax.set_xticks(range(0, c, every), [str(j) for j in range(0, c, every)])
+    ax.set(xlabel="cluster", ylabel="stability in refits", xlim=(-0.6, c - 0.4), ylim=(0, 1.04))
+    ax.set_title(f"how sure: {stability.verdict}", fontsize=11, color=INK)
+    ax.legend(loc="upper left", bbox_to_anchor=(1.01, 1), frameon=False, fontsize=9)
     return ax

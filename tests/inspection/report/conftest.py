@@ -1,12 +1,15 @@
 """Fitted models that reports are made of."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from mtcluster import SPMTC
+from mtcluster._utils.tables import Table
 from mtcluster.datasets import make_multitask_blobs
+from mtcluster.model_selection import Selection, stability
 
 HOSTILE = [
     "<script>window.hacked=1</script>",
@@ -22,14 +25,46 @@ HOSTILE = [
 ]
 
 
+NAN = float("nan")
+SELECTION = Selection(
+    n_clusters=4,
+    named=[2, 4],
+    reason="4 clusters: all of the rows keep their cluster in halves of the data, and rows are rarer between them.",
+    table=Table(
+        n_clusters=[1, 2, 3, 4],
+        stability=[1.0, 0.99, 0.7, 1.0],
+        error=[0.0, 0.01, 0.05, 0.0],
+        reference=[1.0, 0.9, 0.8, 0.75],
+        weakest=[1.0, 0.98, 0.5, 1.0],
+        across=[NAN, 0.9, 0.6, 1.0],
+        between=[NAN, 0.1, 1.1, 0.2],
+        supported=[False, True, False, True],
+    ),
+    tree=Table(coarse=[2] * 4, fine=[4] * 4, parent=[0, 0, 1, 1], child=[0, 2, 1, 3], share=[0.4, 0.6, 0.7, 0.3]),
+)
+
+
 @pytest.fixture(scope="session")
-def blob_model():
-    """Three tasks, four clear clusters, six features."""
+def blob_rows():
+    """Three tasks, four clusters that lie apart, six features."""
     X, _, tasks = make_multitask_blobs(
         [40, 30, 50], 6, n_tasks=3, n_clusters=4, separation=9, task_shift=2, random_state=0
     )
-    names = np.array(["north", "south", "west"])[np.unique(np.asarray(tasks), return_inverse=True)[1]]
+    return X, np.array(["north", "south", "west"])[np.unique(np.asarray(tasks), return_inverse=True)[1]]
+
+
+@pytest.fixture(scope="session")
+def blob_model(blob_rows):
+    """A model of these rows."""
+    X, names = blob_rows
     return SPMTC(n_clusters=4, random_state=0).fit(X, tasks=names)
+
+
+@pytest.fixture(scope="session")
+def blob_stability(blob_rows, blob_model):
+    """How sure one can be of its clusters."""
+    X, names = blob_rows
+    return stability(blob_model, X, tasks=names, n_refits=4, random_state=0)
 
 
 @pytest.fixture(scope="session")
@@ -45,6 +80,16 @@ def hostile_arguments():
         },
         "cells": lambda rows: [{HOSTILE[0]: HOSTILE[1], HOSTILE[2]: HOSTILE[3], "plain": HOSTILE[6]} for _ in rows],
         "settings": {HOSTILE[0]: HOSTILE[1], "nested": {"list": HOSTILE}},
+        "stability": {
+            "verdict": "fair",
+            "overall": 0.8,
+            "reference": [0.5, 0.6],
+            "cluster_stability": [0.9, 0.8, None, 0.7],
+            "cluster_task_stability": [[0.9, 0.8, None, 0.7]] * 3,
+            "tasks": HOSTILE[:3],
+            "sentences": HOSTILE[:3],
+        },
+        "selection": replace(SELECTION, reason=HOSTILE[2]),
     }
 
 

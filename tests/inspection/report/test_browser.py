@@ -7,6 +7,8 @@ import pytest
 
 from mtcluster.inspection import make_report
 
+from .conftest import SELECTION
+
 pytestmark = pytest.mark.browser
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
@@ -41,14 +43,15 @@ def browser():
 
 
 @pytest.fixture(scope="module")
-def page_file(blob_model, tmp_path_factory):
+def page_file(blob_model, blob_stability, tmp_path_factory):
     rows = len(blob_model.labels_)
     report = make_report(
         blob_model,
         ids=[f"patient-{i}" for i in range(rows)],
         feature_names=["age", "weight", "iron", "sodium", "glucose", "pulse"],
         cells=lambda rows: [{"note": f"cell of {i}"} for i in rows],
-        stability={"agreement": 0.9, "n_restarts": 3, "n_rows": rows, "clusters": [0.9] * 4, "tasks": [0.9] * 3},
+        stability=blob_stability,
+        selection=SELECTION,
     )
     return report.save(tmp_path_factory.mktemp("report") / "report.html")
 
@@ -128,6 +131,7 @@ def test_pointing_at_an_example_tells_what_it_is(opened, page_file, blob_model):
     assert tip.locator("strong").inner_text() == f"patient-{row}"
     assert f"cluster {blob_model.labels_[row]}" in tip.inner_text()
     assert f"task {blob_model.tasks_[blob_model.task_indices_[row]]}" in tip.inner_text()
+    assert "% of the refits" in tip.inner_text()
     page.mouse.move(5, 5)
     assert tip.is_hidden()
 

@@ -14,9 +14,12 @@ import numpy as np
 import pytest
 
 from mtcluster import SPMTC
+from mtcluster.certainty import MEANINGS
 from mtcluster.inspection import LabelDescription, Report, _report, make_report
 from mtcluster.inspection._fitted import PER_ROW, PER_TASK
-from mtcluster.inspection._report.page import line_chart
+from mtcluster.inspection._report.charts import line_chart, number_chart, reference_chart, tree_chart
+
+from .conftest import SELECTION
 
 TEMPLATES = Path(_report.__file__).parent / "templates"
 VOID = {"meta", "input", "br", "img", "line", "circle", "rect", "polyline"}
@@ -75,6 +78,46 @@ def test_the_page_is_whole_and_its_headings_are_in_order(page):
 def test_sections_stand_in_their_order(page):
     sections = [attrs["id"] for attrs in Outline(page).all("section")]
     assert sections == ["done", "sizes", "features", "map", "related", "examples", "fit", "sure", "decisions", "next"]
+
+
+def test_the_verdict_and_the_numbers_behind_it_are_shown(blob_model, blob_stability):
+    outline = Outline(page_of(blob_model, stability=blob_stability, selection=SELECTION))
+    told = " ".join("".join(outline.text).split())
+    word = blob_stability.verdict
+    assert f"{word} {MEANINGS[word]}." in told
+    for line in (*blob_stability.sentences[1:], SELECTION.reason, "From 2 to 4 clusters"):
+        assert line in told
+    sections = [attrs["id"] for attrs in outline.all("section")]
+    assert sections[7:10] == ["sure", "number", "decisions"]
+    classes = [attrs.get("class") for attrs in outline.all("circle")]
+    assert classes.count("other") == len(blob_stability.reference)
+    assert (classes.count("chosen"), classes.count("open"), classes.count("node")) == (1, 1, 6)
+
+
+def test_charts_of_certainty_stay_in_their_area():
+    found = reference_chart(0.97, [0.42, 0.9])
+    assert all(34 <= x <= 606 for x in [found["here"], *found["others"], *(tick["x"] for tick in found["ticks"])])
+    assert [round(tick["share"], 2) for tick in found["ticks"]] == [1.0, 0.8, 0.6, 0.4]
+    assert reference_chart(1.0, [])["here"] == 606
+    assert reference_chart(None, []) is None
+    assert number_chart(None) is None
+    assert tree_chart(None) is None
+    rows = [{"n_clusters": c, "stability": 0.5, "error": 0.9, "reference": 0.4, "supported": False} for c in (2, 3)]
+    for table in (rows, rows[:1]):
+        for point in number_chart({"table": table, "n_clusters": None})["points"]:
+            assert 70 <= point["x"] <= 630
+            assert 20 <= point["top"] <= point["y"] <= point["bottom"] <= 164
+    many = {"coarse": 2, "fine": 17, "splits": []}
+    assert tree_chart({"tree": [many]}) is None
+
+
+def test_a_tree_puts_parts_below_what_they_are_parts_of():
+    part = {"child": 1, "share": 1.0}, {"child": 0, "share": 0.5}, {"child": 2, "share": 0.5}
+    splits = [{"parent": 0, "parts": [part[0]]}, {"parent": 1, "parts": list(part[1:])}]
+    found = tree_chart({"tree": [{"coarse": 2, "fine": 3, "splits": splits}]})
+    below = [node["cluster"] for node in found["nodes"] if node["y"] > 50]
+    assert below == [1, 0, 2]
+    assert [line["width"] for line in found["lines"]] == [8.0, 4.5, 4.5]
 
 
 def test_every_table_has_a_caption_and_heads_with_a_scope(page):

@@ -2,6 +2,7 @@
 
 import json
 from copy import copy
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,11 +10,15 @@ from scipy import sparse
 from sklearn.exceptions import NotFittedError
 
 from mtcluster import ASI, LSSMTC, SPMTC
+from mtcluster._utils.tables import Table
+from mtcluster.certainty import MEANINGS
 from mtcluster.datasets import make_multitask_blobs
 from mtcluster.inspection import LabelDescription, make_report
-from mtcluster.inspection._report import advice, clusters, course, examples
-from mtcluster.inspection._words import CLEAR, FAIR, number, percent, plain, text
-from mtcluster.model_selection import restart_stability
+from mtcluster.inspection._certainty import plain_selection, plain_stability
+from mtcluster.inspection._report import advice, clusters, examples
+from mtcluster.inspection._words import number, percent, plain, text
+
+from .conftest import SELECTION
 
 
 def summarize(model, **arguments):
@@ -172,7 +177,7 @@ def test_labels_from_elsewhere_have_no_stages(blobs):
     assert summary["course"]["stages"] == []
     assert "no stages" in summary["course"]["sentences"][0]
     assert summary["decisions"] == []
-    assert summary["certainty"]["word"] == "not measured"
+    assert summary["certainty"]["verdict"] is None
 
 
 def test_one_task_and_one_cluster_have_a_summary():
@@ -302,42 +307,78 @@ def test_a_warm_up_is_told_apart_from_the_stages(blobs):
     assert found["stages"][0]["admitted"] == 120
 
 
-def test_without_restarts_the_consensus_says_how_stable_clusters_are(blob_model, summary):
-    assert summary["certainty"]["source"] == "consensus"
-    assert summary["certainty"]["agreement"] == blob_model.decisions_.consensus.unanimity
-    assert "restart_stability" in summary["certainty"]["sentences"][-1]
+def test_without_refits_it_is_said_how_to_measure_how_sure_one_can_be(summary):
+    found = summary["certainty"]
+    assert (found["verdict"], found["overall"], found["clusters"]) == (None, None, [])
+    assert "mtcluster.model_selection.stability" in found["sentences"][0]
+    assert "agree on the cluster of an example" in found["consensus"]
+    assert summary["map"]["confidence"] is None
+    assert summary["selection"] is None
 
 
-def test_restarts_say_how_stable_each_cluster_is(blob_model):
-    stability = {
-        "agreement": 0.8,
-        "n_restarts": 5,
-        "n_rows": 120,
-        "clusters": [0.95, 0.7, 0.1, np.nan],
-        "tasks": [1.0, 0.8, 0.2],
+def test_refits_say_how_sure_one_can_be_of_each_cluster(blob_model, blob_stability):
+    summary = summarize(blob_model, stability=blob_stability)
+    found = summary["certainty"]
+    assert found["verdict"] == blob_stability.verdict
+    assert found["meaning"] == MEANINGS[blob_stability.verdict]
+    assert found["sentences"] == blob_stability.sentences
+    assert found["overall"] == pytest.approx(blob_stability.overall)
+    assert found["reference"] == pytest.approx(blob_stability.reference.tolist(), abs=1e-6)
+    assert [item["stability"] for item in found["clusters"]] == pytest.approx(blob_stability.table["stability"])
+    assert [str(item["next_to"]) for item in found["clusters"]] == blob_stability.table["next_to"]
+    assert found["tasks"] == ["north", "south", "west"]
+    assert np.shape(found["cells"]) == (3, 4)
+    confidence = blob_stability.row_confidence
+    assert summary["map"]["confidence"] == np.rint(100 * confidence[blob_model.map_rows_]).tolist()
+    assert percent(float(np.mean(confidence < 0.9))) in found["confidence"][0]
+    assert json.loads(json.dumps(summary, allow_nan=False)) == summary
+
+
+def test_stability_from_settings_gives_the_same_but_for_single_rows(blob_model, blob_stability):
+    whole = summarize(blob_model, stability=blob_stability)
+    stored = json.loads(json.dumps(plain_stability(blob_stability), allow_nan=False))
+    again = summarize(blob_model, stability=stored)
+    assert again["certainty"] == whole["certainty"]
+    assert again["map"]["confidence"] is None
+
+
+def test_what_is_not_known_of_a_cluster_is_none(blob_model, blob_stability):
+    nan = float("nan")
+    changed_values = {
+        "cluster_stability": np.array([0.9, nan, 0.5]),  # the last cluster has no rows
+        "cluster_task_stability": np.array([[0.9, nan, nan]] * 3),
+        "table": Table(next_to=["1", "", "0"], between=[0.2, nan, 0.3]),
     }
-    found = summarize(blob_model, stability=stability)["certainty"]
-    assert found["word"] == "fair"
-    assert [item["word"] for item in found["clusters"]] == ["clear", "fair", "unstable", "not measured"]
-    assert [item["word"] for item in found["tasks"]] == ["clear", "fair", "unstable"]
-    assert "Unstable: cluster 2." in found["sentences"]
-    assert "Unstable in “west”." in found["sentences"]
-    with pytest.raises(ValueError, match="from 0 to 1"):
-        summarize(blob_model, stability={"agreement": 70})
+    found = summarize(blob_model, stability=replace(blob_stability, **changed_values))["certainty"]
+    assert found["clusters"][1] == {"cluster": 1, "stability": None, "next_to": None, "between": None}
+    assert len(found["clusters"]) == 3
+    assert found["cells"][0] == [0.9, None, None]
 
 
-def test_what_restart_stability_returns_is_taken_as_it_is(blobs):
-    X, _, tasks = blobs
-    model = SPMTC(n_clusters=4, random_state=0).fit(X, tasks=tasks)
-    found = summarize(model, stability=restart_stability(model, X, tasks=tasks, n_restarts=2))["certainty"]
-    assert found["source"] == "restarts"
-    assert len(found["clusters"]) == 4
+def test_the_stability_of_something_else_is_refused(blob_model, blob_stability):
+    with pytest.raises(ValueError, match="should be one of clear, fair, unsure, no clear structure; got 'good'"):
+        summarize(blob_model, stability=plain_stability(blob_stability) | {"verdict": "good"})
+    with pytest.raises(ValueError, match="and 5 rows, but model has 4 and 120"):
+        summarize(blob_model, stability=replace(blob_stability, row_confidence=np.ones(5)))
+    for wrong in (0.9, {"agreement": 0.9}):
+        with pytest.raises(TypeError, match="stability should be a result of"):
+            summarize(blob_model, stability=wrong)
+    with pytest.raises(TypeError, match="selection should be a result of"):
+        summarize(blob_model, selection=4)
 
 
-def test_borders_of_clusters_are_those_of_rows_for_clusters_of_one_size():
-    for share in (CLEAR, FAIR):
-        both = share * 100
-        assert course.overlap_of(share) == pytest.approx(both / (200 - both))
+def test_a_selection_is_told_with_what_splits_into_what(blob_model):
+    found = summarize(blob_model, selection=SELECTION)["selection"]
+    assert (found["n_clusters"], found["named"], found["reason"]) == (4, [2, 4], SELECTION.reason)
+    assert found["table"][0]["across"] is None
+    [level] = found["tree"]
+    assert (level["coarse"], level["fine"]) == (2, 4)
+    assert level["splits"][0] == {"parent": 0, "parts": [{"child": 2, "share": 0.6}, {"child": 0, "share": 0.4}]}
+    stored = json.loads(json.dumps(plain_selection(SELECTION), allow_nan=False))
+    assert summarize(blob_model, selection=stored)["selection"] == found
+    chosen = changed(blob_model, selection_=SELECTION)
+    assert summarize(chosen)["selection"] == found
+    assert f"Number of clusters, chosen from the data: {SELECTION.reason}" in summarize(chosen)["decisions"]
 
 
 # Advice
@@ -349,7 +390,8 @@ CALM = {
     "n_clusters": 2,
     "n_features": 5,
     "tasks": [{"name": name} for name in "abc"],
-    "certainty": {"word": "clear", "agreement": 0.99, "clusters": []},
+    "certainty": {"verdict": "clear", "clusters": []},
+    "selection": None,
     "sizes": {"empty": [], "alone": [], "missing": [], "shares": [[0.6, 0.4]] * 3, "decided": True}
     | {"relations": [["shared", "shared"]] * 3},
     "features": {
@@ -367,6 +409,20 @@ def found_in(**parts):
     return [item["found"] for item in advice.advise(merged)]
 
 
+@pytest.mark.parametrize(
+    ("selection", "words"),
+    [
+        (None, 'n_clusters="auto"'),
+        ({"n_clusters": 5}, "try 5."),
+        ({"n_clusters": 2}, "look at the features"),
+        ({"n_clusters": None}, "look at the features"),
+    ],
+)
+def test_clusters_that_are_not_sure_may_be_others(selection, words):
+    [item] = advice.advise(CALM | {"certainty": {"verdict": "unsure", "clusters": []}, "selection": selection})
+    assert words in item["try"]
+
+
 def test_nothing_stands_out_where_nothing_does():
     assert found_in() == ["Nothing stands out."]
 
@@ -374,8 +430,12 @@ def test_nothing_stands_out_where_nothing_does():
 @pytest.mark.parametrize(
     ("parts", "expected"),
     [
-        ({"certainty": {"word": "unstable", "agreement": 0.5}}, "The clusters are unstable: 50\u00a0% agreement."),
-        ({"certainty": {"clusters": [{"cluster": 1, "word": "unstable"}]}}, "Unstable, unlike the others: cluster 1."),
+        ({"certainty": {"verdict": "unsure"}}, "How sure: unsure."),
+        ({"certainty": {"verdict": "no clear structure"}}, "How sure: no clear structure."),
+        (
+            {"certainty": {"clusters": [{"cluster": 0, "stability": None}, {"cluster": 1, "stability": 0.7}]}},
+            "Found again less often than the others: cluster 1.",
+        ),
         ({"sizes": {"empty": [1]}}, "1 cluster has no examples."),
         (
             {"features": {"clusters": [{"cluster": 0, "share": 0.81}, {"cluster": 1, "share": 0.19}]}},

@@ -81,6 +81,7 @@ def make_report(
     data: dict[str, Any] | None = None,
     cells: Cells | None = None,
     stability: Any = None,
+    selection: Any = None,
     settings: dict[str, Any] | None = None,
 ) -> Report:
     """Make a report on a fitted model.
@@ -102,7 +103,11 @@ def make_report(
         Takes a list of row numbers and returns one dict per row with the user's own columns and cells. It is called
         once, for the rows that tables show.
     stability : Stability or dict, optional
-        Result of `mtcluster.model_selection.restart_stability`.
+        Result of `mtcluster.model_selection.stability`, or "stability" of settings.json: how sure one can be of the
+        clusters.
+    selection : Selection or dict, optional
+        Result of `mtcluster.model_selection.select_n_clusters`, or "selection" of settings.json. None: `selection_` of
+        the model, if it has chosen the number of clusters itself.
     settings : dict, optional
         All settings, shown at the end of the report. None: the parameters of the model.
 
@@ -119,4 +124,4 @@ def make_report(
     >>> make_report(SPMTC(n_clusters=3, random_state=0).fit(X, tasks=tasks))
     <Report: 3 clusters in 2 data sets; .save('report.html') writes it>
     """
-    return Report(summarize(model, ids, feature_names, title, data, cells, stability, settings))
+    return Report(summarize(model, ids, feature_names, title, data, cells, stability, selection, settings))

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from ...certainty import VERDICTS
+from ...certainty.verdict import FAIRLY_STABLE
 from .._fitted import ALIKE
 from .._words import count, listed, named, percent, quoted, related
 from .clusters import places
@@ -27,18 +29,31 @@ def advise(summary: dict[str, Any]) -> list[dict[str, str]]:
 
 def _stability(summary: dict[str, Any]) -> Advice:
     sure = summary["certainty"]
-    weak = [item["cluster"] for item in sure["clusters"] if item["word"] == "unstable"]
-    if sure["word"] == "unstable":
-        yield (
-            f"The clusters are unstable: {percent(sure['agreement'])} agreement.",
-            "Another number of clusters may suit the data better. Try several with select_n_clusters, or with "
-            "--clusters auto on the command line.",
-        )
+    stable = [(item["cluster"], item["stability"]) for item in sure["clusters"] if item["stability"] is not None]
+    weak = [cluster for cluster, value in stable if value < FAIRLY_STABLE]
+    if sure["verdict"] in VERDICTS[2:]:
+        yield (f"How sure: {sure['verdict']}.", _other_number(summary))
     elif weak:
         yield (
-            f"Unstable, unlike the others: {named('cluster', weak)}.",
-            "Trust the other clusters more. Try one cluster fewer, and see whether the unstable ones merge.",
+            f"Found again less often than the others: {named('cluster', weak)}.",
+            "Trust the other clusters more. Try one cluster fewer, and see whether these merge with others.",
         )
+
+
+def _other_number(summary: dict[str, Any]) -> str:
+    """What to try if the clusters are not sure."""
+    found, c = summary["selection"], summary["n_clusters"]
+    if found is None:
+        return (
+            'Another number of clusters may suit the data better. Let it be chosen: n_clusters="auto", or --clusters '
+            "auto on the command line."
+        )
+    if found["n_clusters"] not in (None, c):
+        return f"Another number of clusters may suit the data better: try {found['n_clusters']}."
+    return (
+        "Other numbers of clusters were compared, so look at the features: are those missing that would separate the "
+        "groups, or are many there that do not?"
+    )
 
 
 def _sizes(summary: dict[str, Any]) -> Advice:

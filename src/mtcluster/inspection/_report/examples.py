@@ -24,7 +24,9 @@ ID_LENGTHS = (80, 60, 40, 30, 20, 12)  # tried in turn
 Cells = Callable[[list[int]], Sequence[dict[str, Any]]]
 
 
-def rows_map(model: Any, ids: Sequence[Any] | None, easy: Array, outlying: Array) -> dict[str, Any]:
+def rows_map(
+    model: Any, ids: Sequence[Any] | None, easy: Array, outlying: Array, confidence: Array | None
+) -> dict[str, Any]:
     """Coordinates of the examples as integers, by columns, and the part of each axis that the first view shows."""
     rows, at = np.asarray(model.map_rows_), np.asarray(model.map_, dtype=np.float64)
     if len(rows) > POINTS:
@@ -54,6 +56,7 @@ def rows_map(model: Any, ids: Sequence[Any] | None, easy: Array, outlying: Array
             "task": model.task_indices_[rows].tolist(),
             "easiness": np.rint(100 * easy[rows]).astype(int).tolist(),
             "outlier": rounded(outlying[rows], 3),
+            "confidence": None if confidence is None else np.rint(100 * confidence[rows]).astype(int).tolist(),
             "note": note,
         }
     )

@@ -9,9 +9,8 @@ from functools import cache
 from typing import Any
 
 from .._words import count, number, percent, related, whole
+from .charts import line_chart, number_chart, reference_chart, tree_chart
 
-LEFT, RIGHT, TOP, BOTTOM = 70.0, 630.0, 20.0, 164.0  # the area of a chart in its own units
-LABEL = 14  # least width of a stage in a chart whose name fits
 MATRIX = 40  # tasks of the matrix of relatedness: larger ones are not read as numbers
 UNBROKEN = 20  # characters of the longest word that is never broken
 
@@ -39,6 +38,9 @@ def render(summary: dict[str, Any]) -> str:
         "data": _for_script(summary),
         "shown": _largest(summary["tasks"]),
         "objective": line_chart(**summary["course"]),
+        "compared": reference_chart(**summary["certainty"]),
+        "numbers": number_chart(summary["selection"]),
+        "tree": tree_chart(summary["selection"]),
         "settings_text": json.dumps(summary["settings"], ensure_ascii=False, indent=2),
     }
     try:
@@ -77,20 +79,3 @@ def _for_script(summary: dict[str, Any]) -> dict[str, Any]:
 def _largest(tasks: list[dict[str, Any]]) -> list[int]:
     """The largest tasks, in their order."""
     return sorted(sorted(range(len(tasks)), key=lambda k: -tasks[k]["rows"])[:MATRIX])
-
-
-def line_chart(stages: list[dict[str, Any]], objective: list[list[float | None]], **_: Any) -> dict[str, Any]:
-    """Coordinates of the objective by iteration: points, and the borders and names of the stages."""
-    values = [value for part in objective for value in part if value is not None]
-    low, high = min(values, default=0.0), max(values, default=0.0)
-    step = (RIGHT - LEFT) / max(sum(map(len, objective)), 1)
-    points, parts, x = [], [], LEFT
-    for stage, part in zip(stages, objective, strict=True):
-        room = step * len(part)
-        parts.append({"x": x, "middle": x + room / 2, "name": stage["name"] if room >= LABEL else ""})
-        for i, value in enumerate(part):
-            if value is not None:
-                height = (value - low) / ((high - low) or 1.0)
-                points.append((round(x + step * (i + 0.5), 1), round(BOTTOM - (BOTTOM - TOP) * height, 1)))
-        x += room
-    return {"points": points, "parts": parts, "low": low, "high": high}

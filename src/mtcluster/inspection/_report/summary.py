@@ -3,22 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import is_dataclass
 from typing import Any
 
 import numpy as np
 from sklearn.exceptions import NotFittedError
 
+from .._certainty import check_stability
 from .._explanation import describe, relatedness_sentence
 from .._fitted import PER_ROW, PER_TASK, comparable, on_host, sharing
 from .._outliers import easiness, outlier_scores
 from .._words import count, plain, quoted, rounded, text
-from . import clusters, course, examples
+from . import certainty, clusters, course, examples
 from .advice import FAR, advise
 
 
 def summarize(
-    model: Any, ids: Any, feature_names: Any, title: Any, data: Any, cells: Any, stability: Any, settings: Any
+    model: Any,
+    ids: Any,
+    feature_names: Any,
+    title: Any,
+    data: Any,
+    cells: Any,
+    stability: Any,
+    selection: Any,
+    settings: Any,
 ) -> dict[str, Any]:
     """Everything that a report says, in dicts, lists, strings and finite numbers; parameters as in `make_report`."""
     if not hasattr(model, "labels_"):
@@ -28,8 +36,8 @@ def summarize(
     if feature_names is None:
         feature_names = getattr(model, "feature_names_in_", None)
     model = on_host(model, PER_TASK + PER_ROW)
-    stability = vars(stability) if is_dataclass(stability) else stability
     (m, c, d), n, names = model.task_centers_.shape, len(model.labels_), [text(task) for task in model.tasks_.tolist()]
+    check_stability(stability, c, n)
     _check_length("ids", ids, n, "row")
     _check_length("feature_names", feature_names, d, "feature")
     called = [f"feature {i}" for i in range(d)] if feature_names is None else [text(name) for name in feature_names]
@@ -54,10 +62,11 @@ def summarize(
         "features": features,
         "relatedness": {"matrix": rounded(np.where(known, model.task_relatedness_, np.nan), 6), "sentences": [alike]},
         "course": course.course(model),
-        "certainty": course.certainty(model, stability, names),
+        "certainty": certainty.certainty(model, stability),
+        "selection": certainty.numbers(model.selection_ if selection is None else selection),
         "decisions": [] if model.decisions_ is None else describe(model),
         "settings": settings,
-    } | _examples(model, ids, cells, features)
+    } | _examples(model, ids, cells, features, getattr(stability, "row_confidence", None))
     return plain(found | {"advice": advise(found)})
 
 
@@ -66,7 +75,9 @@ def _check_length(name: str, values: Any, wanted: int, of: str) -> None:
         raise ValueError(f"{name} has {len(values)} entries for {count(wanted, of)}: one per {of} is needed.")
 
 
-def _examples(model: Any, ids: Sequence[Any] | None, cells: Any, features: dict[str, Any]) -> dict[str, Any]:
+def _examples(
+    model: Any, ids: Sequence[Any] | None, cells: Any, features: dict[str, Any], confidence: Any
+) -> dict[str, Any]:
     """The map and the table of outliers; typical examples are added to the clusters."""
     easy, outlying = (f(model.losses_, model.task_indices_) for f in (easiness, outlier_scores))
     extreme = np.argsort(-outlying, kind="stable")[: examples.EXTREMES].tolist()
@@ -75,7 +86,7 @@ def _examples(model: Any, ids: Sequence[Any] | None, cells: Any, features: dict[
     for cluster, rows in zip(features["clusters"], typical, strict=True):
         cluster["typical"] = examples.describe_rows(model, rows, ids, easy, outlying, shown)
     return {
-        "map": examples.rows_map(model, ids, easy, outlying) | {"words": clusters.neighbours(model)},
+        "map": examples.rows_map(model, ids, easy, outlying, confidence) | {"words": clusters.neighbours(model)},
         "examples": {
             "rows": examples.describe_rows(model, extreme, ids, easy, outlying, shown),
             "columns": list(dict.fromkeys(column for i in extreme for column in shown.get(i, {}))),

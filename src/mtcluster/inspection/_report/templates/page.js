@@ -198,6 +198,7 @@
       `task ${data.tasks[data.task[i]]}`,
       `cluster ${data.cluster[i]} (${data.short[data.cluster[i]]})`,
       `easiness ${data.easiness[i]} %, outlier score ${number(data.outlier[i] ?? 0)}`,
+      ...(data.confidence ? [`keeps its cluster in ${data.confidence[i]} % of the refits`] : []),
       ...Object.entries(data.cells[rowOf(i)] || {}).map(([column, cell]) => `${column}: ${cell}`),
     ];
 

@@ -1,0 +1,96 @@
+"""How sure one can be of the clusters, and how their number was chosen."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...certainty import MEANINGS
+from .._certainty import plain_selection, plain_stability
+from .._words import count, listed, percent, text
+
+MEASURE = (
+    "How sure one can be of the clusters was not measured: `mtcluster fit --refits 20` does it on the command line, "
+    "mtcluster.model_selection.stability in Python."
+)
+
+
+def certainty(model: Any, stability: Any) -> dict[str, Any]:
+    """The verdict and what it follows from, if that was measured, and what the start says about rows."""
+    found = plain_stability(stability)
+    common = {"consensus": _consensus(model)}
+    if found is None:
+        return common | {"verdict": None, "meaning": None, "overall": None, "reference": [], "sentences": [MEASURE],
+                         "clusters": [], "tasks": [], "cells": [], "confidence": []}  # fmt: skip
+    next_to, between = (found.get(name) or [] for name in ("next_to", "between"))
+    clusters = [
+        {
+            "cluster": j,
+            "stability": value,
+            "next_to": next_to[j] if j < len(next_to) else None,
+            "between": between[j] if j < len(between) else None,
+        }
+        for j, value in enumerate(found["cluster_stability"])
+    ]
+    tasks = [text(task) for task in found.get("tasks") or []]
+    return common | {
+        "verdict": found["verdict"],
+        "meaning": MEANINGS[found["verdict"]],
+        "overall": found["overall"],
+        "reference": [value for value in found["reference"] if value is not None],
+        "sentences": [text(line, 1000) for line in found.get("sentences") or []],
+        "clusters": clusters,
+        "tasks": tasks if len(tasks) > 1 else [],
+        "cells": found.get("cluster_task_stability") or [],
+        "confidence": _confidence(found),
+    }
+
+
+def _confidence(found: dict[str, Any]) -> list[str]:
+    """How many rows change their cluster in refits."""
+    below, n = found.get("rows_below") or {}, found.get("n_refits")
+    if not below or not n:
+        return []
+    told = [f"{percent(share)} in less than {percent(float(bound))}" for bound, share in below.items()]
+    return [f"Examples that keep their cluster in few of the {count(n, 'refit')}: {listed(told)} of them."]
+
+
+def _consensus(model: Any) -> str:
+    """What the fits say that a consensus was made of."""
+    found = None if model.decisions_ is None else model.decisions_.consensus
+    if found is None:
+        return ""
+    fits = f"{found.n_members} quick fits"
+    if found.n_candidates:
+        fits = f"the best {found.n_members} of {found.n_candidates} fits"
+    return (
+        f"The fit started from a consensus of {fits}. On average {percent(float(found.unanimity))} of them agree on "
+        "the cluster of an example, which tells how much the start matters, not whether the clusters are there."
+    )
+
+
+def numbers(selection: Any) -> dict[str, Any] | None:
+    """The numbers of clusters that were compared, and what splits into what between those that are supported."""
+    found = plain_selection(selection)
+    if found is None:
+        return None
+    levels: dict[tuple[int, int], dict[int, list[dict[str, Any]]]] = {}
+    for row in found["tree"]:
+        splits = levels.setdefault((row["coarse"], row["fine"]), {})
+        splits.setdefault(row["parent"], []).append({"child": row["child"], "share": row["share"]})
+    return {
+        "n_clusters": found["n_clusters"],
+        "named": found["named"],
+        "reason": text(found["reason"], 1000),
+        "table": found["table"],
+        "tree": [
+            {
+                "coarse": coarse,
+                "fine": fine,
+                "splits": [
+                    {"parent": parent, "parts": sorted(parts, key=lambda part: -part["share"])}
+                    for parent, parts in sorted(splits.items())
+                ],
+            }
+            for (coarse, fine), splits in levels.items()
+        ],
+    }
