@@ -10,12 +10,12 @@ from ..core.arrays import Array
 
 VERDICTS = ("clear", "fair", "unsure", "no clear structure")
 MEANINGS = {
-    "clear": "the clusters are found again in halves of the data, more than in data without clusters, and rows are rare "
-    "between any two that lie next to each other",
+    "clear": "the clusters are found again in halves of the data, more than in data without clusters, and rows are "
+    "rare between any two that lie next to each other",
     "fair": "the clusters are found again in halves of the data, more than in data without clusters, but some of them "
     "run into each other",
-    "unsure": "the clusters are hardly more stable than in data without clusters, or nothing lies between them: another "
-    "sample may give others",
+    "unsure": "the clusters are hardly more stable than in data without clusters, or no gap lies between them: "
+    "another sample may give others",
     "no clear structure": "data without clusters of the same shape would be cut as reproducibly",
 }
 STABLE, FAIRLY_STABLE = 0.9, 0.75  # share of the rows that keep their cluster
