@@ -26,18 +26,17 @@ def counts(rows: Blocks, fits: Refitted, orders: Array, codes: Array, weights: A
     c, alone = fits.setting.n_clusters, fits.setting.alone
     found, D = np.zeros((c, c, 3)), np.concatenate(distances(rows, fits)[0], axis=2)[:, :c]
     apart = _squared_distances(rows, fits)[:, :, :c, :c]
-    near = _neighbors(apart)
     halves = [r for r, part in enumerate(fits.parts) if not part.left_out]
     groups = [group for group in (np.flatnonzero(~alone), *np.flatnonzero(alone)[:, None]) if len(group)]
     for r in halves:
-        unseen = np.concatenate(fits.parts[r].weights) == 0
+        unseen, near = np.concatenate(fits.parts[r].weights) == 0, _neighbors(apart[r])
         for ks in groups:
             at = np.flatnonzero(unseen & np.isin(codes, ks))
-            i, j = np.nonzero(np.triu(near[r][ks].any(axis=0), 1))
+            i, j = np.nonzero(np.triu(near[ks].any(axis=0), 1))
             if not len(i) or not len(at):
                 continue
             k, own = codes[at], fits.labels[r][at]
-            length, inside = apart[r][:, i, j][k].T, near[r][:, i, j][k].T  # (pairs, n)
+            length, inside = apart[r][:, i, j][k].T, near[:, i, j][k].T  # (pairs, n)
             with np.errstate(invalid="ignore"):  # infinite, where a task does not hold them
                 difference = D[r][i][:, at] - D[r][j][:, at]
             three = _three(difference, length, inside, own == i[:, None], own == j[:, None], weights[at])
@@ -91,7 +90,7 @@ def _squared_distances(rows: Blocks, fits: Refitted) -> Array:
 
 
 def _neighbors(apart: Array) -> Array:
-    """(R, m, c, c) pairs of clusters between which no other centre lies (a Gabriel graph)."""
-    middle = (apart[..., :, None, :] + apart[..., None, :, :]) / 2 - apart[..., :, :, None] / 4  # (R, m, i, j, other)
+    """(m, c, c) pairs of clusters of each task between which no other centre lies (a Gabriel graph)."""
+    middle = (apart[:, :, None, :] + apart[:, None, :, :]) / 2 - apart[:, :, :, None] / 4  # (m, i, j, other)
     middle = np.where(np.isnan(middle), np.inf, middle)
-    return (middle.min(axis=4) >= NEIGHBORS * apart / 4) & (apart > 0)
+    return (middle.min(axis=3) >= NEIGHBORS * apart / 4) & (apart > 0)

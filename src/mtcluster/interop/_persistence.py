@@ -29,13 +29,16 @@ ROUTING, REQUESTS = "_metadata_request", "_requests_of_methods"  # attributes: s
 def trusted_types() -> tuple[str, ...]:
     """The types that `load` makes, beside those that skops trusts."""
     from .. import estimators
+    from .._utils.tables import Table
+    from ..certainty import Selection
     from ..consensus import Consensus, ConsensusEvidence, Decisions
     from ..estimators._harmony import Harmonized
     from ..inspection import LabelDescription
     from ..preprocessing import TablePreprocessor
 
     models = (getattr(estimators, name) for name in estimators.__all__)
-    classes = (*models, Harmonized, Consensus, ConsensusEvidence, Decisions, LabelDescription, TablePreprocessor)
+    parts = (Consensus, ConsensusEvidence, Decisions, Selection, Table)
+    classes = (*models, Harmonized, *parts, LabelDescription, TablePreprocessor)
     return tuple(sorted([*FOREIGN, *(f"{cls.__module__}.{cls.__qualname__}" for cls in classes)]))
 
 
