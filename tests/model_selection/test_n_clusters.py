@@ -153,7 +153,7 @@ def test_rows_of_weight_0_do_not_count(three):
     far = np.r_[X, 1000 + X[:40]]
     weights = np.r_[np.ones(150), np.zeros(40)]
     assert number(far, np.r_[tasks, tasks[:40]], sample_weight=weights) == 3
-    with pytest.raises(ValueError, match="needs 12 rows that count, .* but there are 6: compare numbers up to 3"):
+    with pytest.raises(ValueError, match=r"needs 12 rows that count, .* but there are 6: compare numbers up to 3"):
         number(X[:100], n_clusters=[2, 6], sample_weight=np.r_[np.ones(6), np.zeros(94)])
 
 

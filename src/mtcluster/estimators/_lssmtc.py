@@ -32,7 +32,8 @@ class LSSMTC(MultiTaskClusterer):
     ----------
     n_clusters : int, "auto" or (int, int), default=8
         Number of clusters c of all tasks together. A task may hold some of them only, see `cluster_presence_`. "auto":
-        chosen from the data, at most 10; a pair such as (2, 6): between these, or 1 where nothing is clear (`selection_`).
+        chosen from the data, at most 10; a pair such as (2, 6): between these, or 1 where nothing is clear. See
+        `selection_`.
     coupling : {"reconstruction", "projection"}, default="reconstruction"
         The shared term: ‖x − p M Wᵀ‖², or the paper's ‖x W − p M‖². The latter can be made 0 by a subspace in which
         the data do not vary; a warning says so.

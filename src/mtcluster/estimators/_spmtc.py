@@ -35,7 +35,8 @@ class SPMTC(MultiTaskClusterer):
     ----------
     n_clusters : int, "auto" or (int, int), default=8
         Number of clusters c of all tasks together. A task may hold some of them only, see `cluster_presence_`. "auto":
-        chosen from the data, at most 10; a pair such as (2, 6): between these, or 1 where nothing is clear (`selection_`).
+        chosen from the data, at most 10; a pair such as (2, 6): between these, or 1 where nothing is clear. See
+        `selection_`.
     weighting : {"soft", "hard"}, default="soft"
         Weights of the examples. "hard": 1 for the easiest fraction of a task, else 0. "soft": falling from 1 to 0
         between two thresholds, so that the hardest examples keep little influence to the end.
