@@ -9,8 +9,6 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from mtcluster import LSSMTC, SPMTC, Consensus
-from mtcluster.estimators import _base
-from mtcluster.model_selection import restart_stability
 
 QUICK = Consensus(smoothings=((5, 1),), n_seedings=2, n_init_member=1, n_init_own=2, n_init_offset=1)
 
@@ -80,16 +78,3 @@ def test_a_fit_forgets_the_memberships_of_the_fit_before_it(blobs):
     assert np.any((model.memberships_ > 0) & (model.memberships_ < 1))
     model.set_params(membership="binary").fit(blobs.X, tasks=blobs.tasks)
     assert_array_equal(model.memberships_, np.eye(4)[model.labels_])
-
-
-def test_refits_that_measure_stability_draw_no_map_and_calibrate_nothing(blobs, monkeypatch):
-    model = LSSMTC(4, within_weight=0.5, n_init=1, random_state=0).fit(blobs.X, tasks=blobs.tasks)
-
-    def drawn(*arguments):
-        raise AssertionError("a map was drawn")
-
-    monkeypatch.setattr(_base, "shared_map", drawn)
-    monkeypatch.setattr(_base, "temperatures", drawn)
-    assert restart_stability(model, blobs.X, tasks=blobs.tasks, n_restarts=2).n_restarts == 2
-    with pytest.raises(AssertionError, match="a map was drawn"):
-        clone(model).fit(blobs.X, tasks=blobs.tasks)

@@ -39,6 +39,7 @@ MODELS = {
     "number chosen": SPMTC((3, 5), random_state=0),
     "plain SPMTC": SPMTC(4, within_weight=0.4, task_offset="scale", random_state=np.random.RandomState(0)),
     "LSSMTC": LSSMTC(4, random_state=0),
+    "number chosen": SPMTC((2, 5), random_state=0),
     "consensus": LSSMTC(4, init=Consensus(), random_state=0),
     "mixtures": LSSMTC(4, within_weight=0.5, membership="nonnegative", random_state=0),
     "ASI": ASI(4, random_state=0),
@@ -101,6 +102,18 @@ def test_what_was_decided_comes_back_too(blobs, tmp_path, capsys, way):
     said = capsys.readouterr().out
     way(model, tmp_path).explain()
     assert capsys.readouterr().out == said != ""
+
+
+@pytest.mark.parametrize("way", [by_pickle, by_joblib, by_copy, by_skops])
+def test_how_the_number_was_chosen_comes_back_too(blobs, tmp_path, way):
+    X, _, tasks = blobs
+    model = SPMTC((2, 5), random_state=0).fit(X, tasks=tasks)
+    again = way(model, tmp_path)
+    assert (again.n_clusters, again.n_clusters_) == ((2, 5), model.n_clusters_)
+    assert str(again.selection_) == str(model.selection_)
+    assert again.selection_.named == model.selection_.named
+    assert again.selection_.tree == model.selection_.tree
+    assert again.selection_.tree.rows() == model.selection_.tree.rows()
 
 
 def seeds_of(model):

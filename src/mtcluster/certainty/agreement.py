@@ -36,7 +36,7 @@ def agreement(fits: Refitted, codes: Array, weights: Array) -> Agreement:
         if part.left_out:
             others = np.setdiff1d(np.arange(m), part.left_out)
             held = setting.present[others].any(axis=0)
-            compared[r] = held[own]
+            compared[r] = np.asarray(held)[own]
     orders = np.zeros((R, m, c), dtype=int)
     for r, part in enumerate(fits.parts):
         together = ~setting.alone

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..core.arrays import Array
-from .bases import find_bases
+from .bases import find_base
 from .evidence import Evidence, gather
 from .refits import Setting
 from .valleys import ratios
@@ -95,14 +95,14 @@ class Counted:
 
 def count_clusters(view: View, numbers: list[int], seed: int, tell: Callable[[], None] = lambda: None) -> Counted:
     """Judge each number of clusters, at least 2, and choose."""
-    settings = find_bases(view, numbers, seed)
+    settings = [find_base(view, number, seed) for number in numbers]
     tell()
     found = [_number(one) for one in gather(view, settings, N_REFITS, N_REFERENCES, seed, tell=tell)]
     return Counted(found, *choose(found, view.measured))
 
 
 def choose(found: list[Number], gaps: bool) -> tuple[int | None, list[int], str]:
-    """The suggested number, those that are supported, and why; `gaps`: may they decide?"""
+    """The suggested number, those that are supported, and why; `gaps`: whether these may decide."""
     kept = consistent([one for one in found if one.separated]) if gaps else []
     if kept:
         return kept[-1].n_clusters, [one.n_clusters for one in kept], "separated"
@@ -185,7 +185,7 @@ def _number(evidence: Evidence) -> Number:
         evidence=evidence,
         stability=evidence.overall,
         error=float(of_refits.std(ddof=1) / np.sqrt(len(of_refits))) if len(of_refits) > 1 else 0.0,
-        weakest=float(np.min(stability[np.isfinite(stability)], initial=1.0)),
+        weakest=float(np.min(np.nan_to_num(stability, nan=0.0))),  # a cluster without rows was not found
         across=evidence.across,
         between=float(known.max()) if len(known) else np.inf,
         n_cells=cells,

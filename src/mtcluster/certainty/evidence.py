@@ -86,21 +86,19 @@ def gather(
 
     What is found for a setting does not depend on which others there are.
     """
-    sizes = [len(Y) for Y in view.embedding.Ys]
-    parts = [_parts(sizes, setting, n_refits, across, seed) for setting in settings]
-    fits = refit(
-        view.rows, settings, parts, view.measured, N_SEEDINGS, [_generator(seed, 2, s.n_clusters) for s in settings]
-    )
-    found = [agreement(fit, view.codes, view.weights) for fit in fits]
+    sizes, codes, weights = [len(Y) for Y in view.embedding.Ys], view.codes, view.weights
+    fits = []
+    for setting in settings:
+        parts, rng = _parts(sizes, setting, n_refits, across, seed), _generator(seed, 2, setting.n_clusters)
+        fits.append(refit(view.rows, setting, parts, view.measured, N_SEEDINGS, rng))
     tell()
-    between = [
-        counts(view.rows, fit, own.orders, view.codes, view.weights) for fit, own in zip(fits, found, strict=True)
-    ]
     references = reference_values(view, settings, n_references, seed, tell)
-    return [
-        Evidence(fit, own, between, view.weights, values[1:], float(values[0]))
-        for fit, own, between, values in zip(fits, found, between, references.T, strict=True)
-    ]
+    found = []
+    for fit, values in zip(fits, references.T, strict=True):
+        own = agreement(fit, codes, weights)
+        between = counts(view.rows, fit, own.orders, codes, weights)
+        found.append(Evidence(fit, own, between, weights, values[1:], float(values[0])))
+    return found
 
 
 def reference_values(
@@ -113,32 +111,29 @@ def reference_values(
     found = np.zeros((1 + n, len(settings)))
     for b in range(1 + n):
         rows = view.without_clusters(_generator(seed, 3, b)) if b else view.rows
-        found[b] = _blind(view, rows, settings, [_generator(seed, 4, b, s.n_clusters) for s in settings], seed)
+        for i, setting in enumerate(settings):
+            found[b, i] = _blind(view, rows, setting, _generator(seed, 4, b, setting.n_clusters), seed)
         tell()
     return found
 
 
-def _blind(
-    view: View, rows: Blocks, settings: list[Setting], rngs: list[np.random.Generator], seed: int
-) -> list[float]:
-    """`overall` for each setting, of rows about whose clusters nothing is known."""
-    weights = np.concatenate([block.u for block in rows.place.blocks]).astype(np.float64)
-    sizes = [len(block) for block in rows.place.blocks]
-    plain = [_plain(setting, rows) for setting in settings]
+def _blind(view: View, rows: Blocks, setting: Setting, rng: np.random.Generator, seed: int) -> float:
+    """`overall` for a setting, of rows about whose clusters nothing is known."""
+    blocks, plain = rows.place.blocks, _plain(setting, rows)
+    weights = np.concatenate([block.u for block in blocks]).astype(np.float64)
+    sizes = [len(block) for block in blocks]
     whole = [Part([np.ones(size) for size in sizes])]
-    fits = refit(rows, plain, [whole] * len(plain), view.measured, REFERENCE_SEEDINGS, rngs, given=False)
-    ends = np.cumsum(sizes)[:-1]
-    own = [replace(s, labels=np.split(fit.labels[0], ends), labelled=True) for fit, s in zip(fits, plain, strict=True)]
+    fit = refit(rows, plain, whole, view.measured, REFERENCE_SEEDINGS, rng, given=False)
+    own = replace(plain, labels=np.split(fit.labels[0], np.cumsum(sizes)[:-1]), labelled=True)
     parts = halves(sizes, REFERENCE_REFITS, _generator(seed, 5))
-    fits = refit(rows, own, [parts] * len(own), view.measured, N_SEEDINGS, rngs)
-    kept = [agreement(fit, view.codes, weights).kept.mean(axis=0) for fit in fits]
-    return [float(share @ weights / weights.sum()) for share in kept]
+    kept = agreement(refit(rows, own, parts, view.measured, N_SEEDINGS, rng), view.codes, weights).kept
+    return float(kept.mean(axis=0) @ weights / weights.sum())
 
 
 def _plain(setting: Setting, rows: Blocks) -> Setting:
     """The setting where nothing is known about labels: tasks lie where their means are, if they lie apart at all."""
     b = centered(rows) if setting.offsets.any() else setting.offsets
-    return replace(setting, offsets=b, present=np.ones_like(setting.present), labelled=False)
+    return replace(setting, offsets=b, present=setting.anywhere, labelled=False)
 
 
 def _parts(sizes: list[int], setting: Setting, n: int, across: bool, seed: int) -> list[Part]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from scipy.optimize import isotonic_regression
 
 from ..core.arrays import Array
 
@@ -13,7 +14,8 @@ def elliptical(Y: Array, u: Array, rng: np.random.Generator) -> tuple[Array, Arr
     """As many rows with the mean and the covariance of a task, and what they count.
 
     Directions are uniform, and Mahalanobis radii are those of the rows, drawn with replacement, so that tails are as
-    heavy. A row that counts less because it lies far away lends its weight with its radius.
+    heavy. A row that counts less because it lies far away lends its weight with its radius. In one dimension there are
+    two directions alone, so that two clusters would be two again: there, radii follow the nearest density that falls.
     """
     n = len(Y)
     if n < 2 or u.sum() <= 0:
@@ -27,6 +29,22 @@ def elliptical(Y: Array, u: Array, rng: np.random.Generator) -> tuple[Array, Arr
     deviations, axes = np.sqrt(variances[kept]), axes[:, kept]
     radii = np.sqrt(np.sum((apart @ axes / deviations) ** 2, axis=1))
     at = rng.integers(n, size=n)
+    if len(deviations) == 1:
+        radii = _falling(radii, rng)
     directions = rng.standard_normal((n, len(deviations)))
     directions *= (radii[at] / np.linalg.norm(directions, axis=1))[:, None]
     return mean + (directions * deviations) @ axes.T, u[at]
+
+
+def _falling(radii: Array, rng: np.random.Generator) -> Array:
+    """As many radii from the decreasing density of the highest likelihood (Grenander), with the same mean square."""
+    edges, counts = np.unique(radii, return_counts=True)
+    widths = np.diff(edges, prepend=0.0)
+    widths, counts = widths[widths > 0], counts[edges > 0]
+    if not len(widths):
+        return radii
+    density = isotonic_regression(counts / widths, weights=widths, increasing=False).x
+    mass, ends = density * widths, np.cumsum(widths)
+    at = rng.choice(len(widths), size=len(radii), p=mass / mass.sum())
+    drawn = ends[at] - widths[at] * rng.random(len(radii))
+    return drawn * np.sqrt(np.mean(radii**2) / np.mean(drawn**2))

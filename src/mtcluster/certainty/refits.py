@@ -24,7 +24,6 @@ from ..core.solver import alternate, first_state, race, state_at
 
 SEEDED = 600  # rows that seeds are drawn from, where there are more
 SEED_ITER, TRIAL_ITER, MAX_ITER, TOL = 4, 4, 8, 5e-4
-TOGETHER = 2**17  # rows times runs that are fitted side by side
 
 
 @dataclass(frozen=True)
@@ -43,6 +42,11 @@ class Setting:
     def alone(self) -> Array:
         """(m,) tasks that share nothing."""
         return self.within_weight == 1
+
+    @property
+    def anywhere(self) -> Array:
+        """(m, c) what tasks may hold where it is not known: all clusters that some task holds."""
+        return np.broadcast_to(self.present.any(axis=0), self.present.shape)
 
     def log_shares(self, us: list[Array]) -> Array:
         """(m, c) log of the proportions of the clusters in the tasks that share."""
@@ -99,141 +103,74 @@ def folds(sizes: list[int], sharing: Array, n: int, rng: np.random.Generator) ->
 
 def refit(
     rows: Blocks,
-    settings: list[Setting],
-    parts: list[list[Part]],
+    setting: Setting,
+    parts: list[Part],
     measured: bool,
     n_seedings: int,
-    rngs: list[np.random.Generator],
+    rng: np.random.Generator,
     given: bool = True,
-) -> list[Refitted]:
-    """Fit each setting to each of its parts; `given`: its labels are a start too. Each setting has its own generator.
+) -> Refitted:
+    """Fit a setting to each of some parts, side by side; `given`: its labels are a start too.
 
-    What is found for a setting does not depend on the others.
+    Settings do not go side by side: products of another size are rounded otherwise, and what is found for one setting
+    would depend on the others.
     """
-    found: list[Refitted | None] = [None] * len(settings)
-    for group in _groups(rows, settings, parts, n_seedings + given):
-        fits = _fit(
-            rows, *([values[g] for g in group] for values in (settings, parts)), measured, n_seedings,
-            [rngs[g] for g in group], given,
-        )  # fmt: skip
-        for g, fit in zip(group, fits, strict=True):
-            found[g] = fit
-    return [fit for fit in found if fit is not None]
-
-
-def _groups(rows: Blocks, settings: list[Setting], parts: list[list[Part]], n_starts: int) -> list[list[int]]:
-    """Settings that are fitted side by side: the same tasks are left alone, and memory bears them."""
-    n = int(rows.summary.rows.sum())
-    made: list[list[int]] = []
-    alone: list[Array] = []
-    size = 0
-    for g in sorted(range(len(settings)), key=lambda g: settings[g].alone.tolist()):
-        own = len(parts[g]) * n_starts * n
-        if made and np.array_equal(alone[-1], settings[g].alone) and size + own <= TOGETHER:
-            made[-1].append(g)
-            size += own
-        else:
-            made.append([g])
-            alone.append(settings[g].alone)
-            size = own
-    return made
-
-
-def _fit(
-    rows: Blocks,
-    settings: list[Setting],
-    parts: list[list[Part]],
-    measured: bool,
-    n_seedings: int,
-    rngs: list[np.random.Generator],
-    given: bool,
-) -> list[Refitted]:
-    """The refits of settings that go side by side."""
-    c, m = max(setting.n_clusters for setting in settings), len(rows.origins)
-    runs = [(setting, part) for setting, own in zip(settings, parts, strict=True) for part in own]
-    model = _model(rows, runs, c, measured)
-    weights = [np.stack([part.weights[k] for _, part in runs]) for k in range(m)]
+    model = _model(rows, setting, parts, measured)
+    weights = [np.stack([part.weights[k] for part in parts]) for k in range(len(rows.origins))]
     counted = [(w * b.u).astype(b.u.dtype) for w, b in zip(weights, rows.place.blocks, strict=True)]
-    sown = _sown(rows, settings, parts, model, counted, n_seedings, rngs)
+    sown = _sown(rows, setting, model, counted, n_seedings, rng)
     starts = []
-    for i, (setting, _) in enumerate(runs):
+    for i in range(len(parts)):
         starts += sown[i * n_seedings : (i + 1) * n_seedings]
         starts += [setting.labels] if given else []
-    each = n_seedings + given
-    every = np.repeat(np.arange(len(runs)), each)
+    every = np.repeat(np.arange(len(parts)), n_seedings + given)
     trial = model.runs(every)
     state = replace(first_state(rows, trial, starts, energy=False), weights=[Weight(w[every], None) for w in counted])
     best = race(rows, trial, state, every, max_iter=TRIAL_ITER, tol=TOL).state
     best = replace(best, weights=[Weight(w, None) for w in counted])
     state = alternate(rows, model, best, max_iter=MAX_ITER, tol=TOL).state
-    labels, first, found = np.concatenate(state.Ps, axis=1), 0, []
-    for setting, own in zip(settings, parts, strict=True):
-        at = list(range(first, first + len(own)))
-        found.append(Refitted(setting, own, labels[at], model.runs(at), state.centers.runs(at)))
-        first += len(own)
-    return found
+    return Refitted(setting, parts, np.concatenate(state.Ps, axis=1), model, state.centers)
 
 
-def _model(rows: Blocks, runs: list[tuple[Setting, Part]], c: int, measured: bool) -> Model:
-    """The model of all runs. A task that is left out has no centres of its own, nor have the others then."""
-    m, us = len(rows.origins), [b.u for b in rows.place.blocks]
-    present = np.zeros((len(runs), m, c), dtype=bool)
-    shares, log_shares = np.zeros((len(runs), m)), np.zeros((len(runs), m, c))
-    for i, (setting, part) in enumerate(runs):
-        own = setting.n_clusters
-        present[i, :, :own] = setting.present
-        shares[i], log_shares[i, :, :own] = setting.within_weight, setting.log_shares(us)
+def _model(rows: Blocks, setting: Setting, parts: list[Part], measured: bool) -> Model:
+    """The model of all parts. A task that is left out has no centres of its own, nor have the others then."""
+    m, c, R = len(rows.origins), setting.n_clusters, len(parts)
+    present, shares = np.repeat(setting.present[None], R, axis=0), np.repeat(setting.within_weight[None], R, axis=0)
+    log_shares = np.repeat(setting.log_shares([b.u for b in rows.place.blocks])[None], R, axis=0)
+    for i, part in enumerate(parts):
         if part.left_out:
-            others = np.setdiff1d(np.arange(m), part.left_out)
-            held = setting.present[others].any(axis=0)
-            present[i, :, :own] &= held
-            for k in part.left_out:  # where it is not known what a task holds, it may hold all that others do
-                present[i, k, :own] = held
-                log_shares[i, k] = 0.0
+            held = setting.present[np.setdiff1d(np.arange(m), part.left_out)].any(axis=0)
+            present[i] &= held
+            present[i, part.left_out] = held  # where it is not known what a task holds, it may hold all that others do
+            log_shares[i, part.left_out] = 0.0
             shares[i] = np.where(setting.alone, 1.0, 0.0)
-    b = np.stack([setting.offsets for setting, _ in runs])
     return Model(
         c, shares, c, present=present, metric=Metric(None, np.eye(rows.n_features)) if measured else None,
-        offsets=Offsets(b, np.ones(m)) if b.any() else None, log_shares=log_shares if measured else None,
+        offsets=Offsets(setting.offsets, np.ones(m)) if setting.offsets.any() else None,
+        log_shares=log_shares if measured else None,
     )  # fmt: skip
 
 
 def _sown(
-    rows: Blocks,
-    settings: list[Setting],
-    parts: list[list[Part]],
-    model: Model,
-    weights: list[Array],
-    n: int,
-    rngs: list[np.random.Generator],
+    rows: Blocks, setting: Setting, model: Model, weights: list[Array], n: int, rng: np.random.Generator
 ) -> list[list[Array]]:
-    """Labels by a few iterations of k-means from seeds, n for each run."""
-    blocks, m, c, every = rows.place.blocks, len(rows.origins), model.n_clusters, sum(map(len, parts)) * n
-    alone, d = settings[0].alone, rows.n_features
-    present = np.repeat(model.held((every // n, m, c)), n, axis=0)
-    Z, own_seeds = np.zeros((every, c, d)), np.zeros((every, int(alone.sum()), c, d))
-    first = 0
-    for setting, own, rng in zip(settings, parts, rngs, strict=True):
-        at, number = slice(first, first + len(own) * n), setting.n_clusters
-        sharing = ~alone if not alone.all() else alone
-        offsets = Offsets(setting.offsets[sharing], np.ones(int(sharing.sum())))
-        some = [b for b, one in zip(blocks, sharing, strict=True) if one]
-        drawn = seeds(some, number, offsets, rng, len(own) * n, SEEDED)
-        for i, held in enumerate(present[at].any(axis=1)):
-            Z[first + i, held] = drawn[i, : held.sum()]
-        for i, k in enumerate(np.flatnonzero(alone)):
-            own_seeds[at, i, :number] = seeds([blocks[k]], number, None, rng, len(own) * n, SEEDED)
-        first = at.stop
-    offsets = None if model.offsets is None else Offsets(np.repeat(model.offsets.b, n, axis=0), model.offsets.s)
-    plain = Model(c, np.where(alone, 1.0, 0.0), c, present=present, offsets=offsets)
-    Ms = plain.placed_points(Z, m)
-    if alone.any():
-        Ms = Ms.copy()
-        Ms[:, alone] = own_seeds
+    """Labels by a few iterations of k-means from seeds, n for each run of the model."""
+    blocks, m, c, alone = rows.place.blocks, len(rows.origins), setting.n_clusters, setting.alone
+    present = np.repeat(model.held((len(weights[0]), m, c)), n, axis=0)
+    sharing = ~alone if not alone.all() else alone
+    offsets = Offsets(setting.offsets[sharing], np.ones(int(sharing.sum())))
+    some = [b for b, one in zip(blocks, sharing, strict=True) if one]
+    drawn, Z = seeds(some, c, offsets, rng, len(present), SEEDED), np.zeros((len(present), c, rows.n_features))
+    for i, held in enumerate(np.asarray(present.any(axis=1))):
+        Z[i, held] = drawn[i, : held.sum()]
+    plain = Model(c, np.where(alone, 1.0, 0.0), c, present=present, offsets=model.offsets)
+    Ms = np.array(plain.placed_points(Z, m))
+    for k in np.flatnonzero(alone):
+        Ms[:, k] = seeds([blocks[k]], c, None, rng, len(present), SEEDED)
     state = state_at(rows, plain, Z, Ms)
     state = replace(state, weights=[Weight(np.repeat(w, n, axis=0), None) for w in weights])
     state = alternate(rows, plain, state, max_iter=SEED_ITER, tol=TOL).state
-    return [[P[i] for P in state.Ps] for i in range(every)]
+    return [[P[i] for P in state.Ps] for i in range(len(present))]
 
 
 def located(rows: Blocks, labels: list[Array], n_clusters: int) -> Array:

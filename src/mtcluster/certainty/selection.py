@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from .._utils.tables import Table
 from ..core.arrays import Array
-from .counting import Counted, Number
+from .counting import SEPARATED, Counted, Number
 
 SHOWN = 0.02  # share of a cluster from which on a part of it is shown in the tree
 
@@ -105,8 +106,8 @@ def _reason(counted: Counted) -> str:
     if chosen is None:
         best = max(found, key=lambda one: one.stability)
         return (
-            f"No number: there is more structure than in data without clusters, but no number of clusters is stable; the "
-            f"most stable is {best.n_clusters}, with which {_percent(best.stability)} of the rows keep their cluster."
+            "No number: there is more structure than in data without clusters, but no number of clusters is stable; "
+            f"with the most stable, {best.n_clusters}, {_percent(best.stability)} of the rows keep their cluster."
         )
     one = counted.number(chosen)
     kept = f"{_percent(one.stability)} of the rows keep their cluster in halves of the data"
@@ -116,7 +117,8 @@ def _reason(counted: Counted) -> str:
         reason = f"{chosen} clusters: {kept}, and rows are rarer between them.{coarser}"
     else:
         finer = f" About as stable: {_listed(named[1:])}." if len(named) > 1 else ""
-        reason = f"{chosen} clusters: {kept}, but clusters run into each other.{finer}"
+        but = "" if one.between <= SEPARATED else ", but clusters run into each other"
+        reason = f"{chosen} clusters: {kept}{but}.{finer}"
     last = found[-1].n_clusters
     return reason + (f" It is the largest number compared: try more than {last}." if chosen == last else "")
 
@@ -124,7 +126,7 @@ def _reason(counted: Counted) -> str:
 def _tree(counted: Counted) -> Table:
     """What splits into what between numbers that are supported."""
     ones = [counted.number(number) for number in counted.named]
-    rows = [row for coarse, fine in zip(ones, ones[1:], strict=False) for row in _splits(coarse, fine)]
+    rows = [row for coarse, fine in pairwise(ones) for row in _splits(coarse, fine)]
     return Table.from_rows(rows) if rows else Table(coarse=[], fine=[], parent=[], child=[], share=[])
 
 

@@ -42,6 +42,13 @@ class View:
         return self._seen(self.embedding)
 
     @cached_property
+    def looks(self) -> list[Blocks]:
+        """The rows as refits see them, as they are, and moved towards their neighbours: starts are found in each."""
+        seen, us, unit = self.embedding, self.embedding.us, self.embedding.unit
+        Yss = [seen.Ys] if self.wide else [seen.Ys, seen.smoothed([SMOOTHING])[0]]  # wide rows are smoothed already
+        return [self.rows, *(Blocks(blocks_of(Ys, us, unit)) for Ys in Yss)]
+
+    @cached_property
     def codes(self) -> Array:
         """The task of each row, task by task."""
         return np.repeat(np.arange(len(self.embedding.Ys)), [len(Y) for Y in self.embedding.Ys])

@@ -18,8 +18,9 @@ class ASI(MultiTaskClusterer):
 
     Parameters
     ----------
-    n_clusters : int, default=8
-        Number of clusters c.
+    n_clusters : int, "auto" or (int, int), default=8
+        Number of clusters c. "auto": chosen from the data, at most 10; a pair such as (2, 6): between these, or 1 where
+        nothing is clear (`selection_`).
     coupling : {"reconstruction", "projection"}, default="reconstruction"
         The shared term: ‖x − p M Wᵀ‖², or the paper's ‖x W − p M‖². The latter can be made 0 by a subspace in which
         the data do not vary; a warning says so.
@@ -51,6 +52,11 @@ class ASI(MultiTaskClusterer):
     ----------
     labels_ : array of shape (n,)
         Cluster of each row.
+    n_clusters_ : int
+        Number of clusters, given or chosen.
+    selection_ : Selection
+        How the number was chosen: the reason, and a table of all numbers that were compared. Only where `n_clusters` is
+        "auto" or a pair.
     memberships_ : array of shape (n, c)
         Memberships; rows sum to 1. With binary memberships they are 0 or 1, computed from `labels_`; `predict_proba`
         tells how sure they are.

@@ -55,7 +55,6 @@ class MultiTaskClusterer(
 
     _pools_tasks: ClassVar[bool] = False  # are the rows of all tasks one data set?
     _paced: ClassVar[bool] = False  # may rows count differently?
-    _draws_map: bool = True  # refits of which labels alone are used need no map, and no temperature
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_clusters": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"}), tuple, list],
@@ -146,10 +145,9 @@ class MultiTaskClusterer(
         )
         self._store(engine, replace(settled, decisions=decisions), run)
         seed = random_state.randint(np.iinfo(np.int32).max)
-        if self._draws_map:
-            rng = np.random.default_rng(seed)
-            self.map_rows_, self.map_ = shared_map(engine, model, run.centers, self.cluster_sizes_.sum(axis=0), rng)
-            self._calibrate(engine, model, pace, run, np.random.default_rng([seed, 1]))
+        rng = np.random.default_rng(seed)
+        self.map_rows_, self.map_ = shared_map(engine, model, run.centers, self.cluster_sizes_.sum(axis=0), rng)
+        self._calibrate(engine, model, pace, run, np.random.default_rng([seed, 1]))
         progress.end()
         self._warn(run)
         for name in SMALL_ARRAYS:  # scikit-learn's convention: arrays of the library of X

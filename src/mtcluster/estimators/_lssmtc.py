@@ -30,8 +30,10 @@ class LSSMTC(MultiTaskClusterer):
 
     Parameters
     ----------
-    n_clusters : int, default=8
-        Number of clusters c of all tasks together. A task may hold some of them only, see `cluster_presence_`.
+    n_clusters : int, "auto" or (int, int), default=8
+        Number of clusters c of all tasks together. A task may hold some of them only, see `cluster_presence_`. "auto":
+        chosen from the data, at most 10; a pair such as (2, 6): between these, or 1 where nothing is clear. See
+        `selection_`.
     coupling : {"reconstruction", "projection"}, default="reconstruction"
         The shared term: ‖x − p M Wᵀ‖², or the paper's ‖x W − p M‖². The latter can be made 0 by a subspace in which
         the data do not vary; a warning says so.
@@ -91,6 +93,11 @@ class LSSMTC(MultiTaskClusterer):
     ----------
     labels_ : array of shape (n,)
         Cluster of each row.
+    n_clusters_ : int
+        Number of clusters, given or chosen.
+    selection_ : Selection
+        How the number was chosen: the reason, and a table of all numbers that were compared. Only where `n_clusters` is
+        "auto" or a pair.
     memberships_ : array of shape (n, c)
         Memberships; rows sum to 1. With binary memberships they are 0 or 1, computed from `labels_`; `predict_proba`
         tells how sure they are.

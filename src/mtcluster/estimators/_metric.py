@@ -18,7 +18,7 @@ LOOKED_AT = 100  # rows of a task that tell whether sparse rows are counts
 IMPOSSIBLE = {
     "coupling": "coupling={0.coupling!r}: take coupling='reconstruction'",
     "membership": "membership={0.membership!r}: take membership='binary'",
-    "subspace": "n_components={0.n_components} below n_clusters={0.n_clusters_}: take n_components=None",
+    "subspace": "n_components={0.n_components} below n_clusters={1.n_clusters}: take n_components=None",
     "scale": "task_offset='scale': take task_offset='auto', 'none', 'matched' or 'mean'",
 }
 
@@ -29,7 +29,7 @@ def metric_of(estimator: Any, engine: Engine, model: Model, dimensions: int) -> 
     obstacle = _obstacle(estimator, engine, model)
     if asked == "shared":
         if obstacle:
-            raise ValueError(f"metric='shared' cannot go with {IMPOSSIBLE[obstacle].format(estimator)}.")
+            raise ValueError(f"metric='shared' cannot go with {IMPOSSIBLE[obstacle].format(estimator, model)}.")
         return "shared", "set"
     if asked == "euclidean":
         return "euclidean", "set"

@@ -46,8 +46,9 @@ class MultiTaskGaussianMixture(DensityMixin, MultiTaskClusterer):
 
     Parameters
     ----------
-    n_clusters : int, default=8
-        Number of clusters c of all tasks together.
+    n_clusters : int, "auto" or (int, int), default=8
+        Number of clusters c of all tasks together. "auto": chosen from the data, at most 10; a pair such as (2, 6):
+        between these, or 1 where nothing is clear (`selection_`).
     covariance_type : {"tied", "full", "diag", "spherical"}, default="tied"
         Covariances, shared by the tasks: one for all clusters, or for each cluster any covariance, variances of the
         features, or one variance. "tied" and "full" do not depend on the units of the columns, nor does "diag".
@@ -93,6 +94,11 @@ class MultiTaskGaussianMixture(DensityMixin, MultiTaskClusterer):
     ----------
     labels_ : array of shape (n,)
         The most probable cluster of each row.
+    n_clusters_ : int
+        Number of clusters, given or chosen.
+    selection_ : Selection
+        How the number was chosen: the reason, and a table of all numbers that were compared. Only where `n_clusters` is
+        "auto" or a pair.
     memberships_ : array of shape (n, c)
         Probability of each cluster, given the row.
     means_ : array of shape (c, d)

@@ -13,6 +13,7 @@ from ..certainty.counting import N_REFERENCES
 from ..engines import Engine
 from ._metric import candidates_decide, metric_of
 from ._progress import bar, warn_user
+from ._validation import check_counting
 
 AUTO = range(2, 11)
 SAMPLE, TASK_SAMPLE = 1500, 50  # rows that numbers are compared on, where the metric is estimated, and least per task
@@ -21,7 +22,7 @@ SAMPLE, TASK_SAMPLE = 1500, 50  # rows that numbers are compared on, where the m
 def read_numbers(n_clusters: Any, name: str = "n_clusters") -> list[int]:
     """The numbers to compare, from whole numbers of at least 1; 1 itself needs no fit."""
     try:
-        given = [n_clusters] if isinstance(n_clusters, Integral) else list(n_clusters)
+        given = [n_clusters] if isinstance(n_clusters, Integral | str) else list(n_clusters)
     except TypeError as error:
         raise ValueError(f"{name}={n_clusters!r} should be whole numbers such as range(2, 11).") from error
     if not given or not all(isinstance(c, Integral) and not isinstance(c, bool) and int(c) >= 1 for c in given):
@@ -52,14 +53,13 @@ def choose_number(
     estimator: Any, engine: Engine, numbers: list[int], random_state: np.random.RandomState, verbose: int = 0
 ) -> Selection:
     """Compare numbers of clusters on a sample of the rows."""
-    smallest, total = int(engine.summary.counting.min()), int(engine.summary.counting.sum())
+    check_counting(engine.labels, engine.sizes, engine.summary.counting)
+    total = int(engine.summary.counting.sum())
     if 2 * numbers[-1] > total:
         raise ValueError(
             f"n_clusters up to {numbers[-1]} needs {2 * numbers[-1]} rows that count, twice as many as clusters, but "
             f"there are {total}: compare numbers up to {total // 2}, or give one."
         )
-    if smallest < 2:
-        raise ValueError("n_clusters cannot be chosen with a task of one row: leave that task out, or give a number.")
     how, seed = estimator._consensus(), int(random_state.randint(np.iinfo(np.int32).max))
     metric = metric_of(estimator, engine, estimator._plain_model(engine, how, numbers[0]), how.dimensions)
     measured = candidates_decide(*metric)

@@ -33,8 +33,10 @@ class SPMTC(MultiTaskClusterer):
 
     Parameters
     ----------
-    n_clusters : int, default=8
-        Number of clusters c of all tasks together. A task may hold some of them only, see `cluster_presence_`.
+    n_clusters : int, "auto" or (int, int), default=8
+        Number of clusters c of all tasks together. A task may hold some of them only, see `cluster_presence_`. "auto":
+        chosen from the data, at most 10; a pair such as (2, 6): between these, or 1 where nothing is clear. See
+        `selection_`.
     weighting : {"soft", "hard"}, default="soft"
         Weights of the examples. "hard": 1 for the easiest fraction of a task, else 0. "soft": falling from 1 to 0
         between two thresholds, so that the hardest examples keep little influence to the end.
@@ -110,6 +112,11 @@ class SPMTC(MultiTaskClusterer):
     ----------
     labels_ : array of shape (n,)
         Cluster of each row.
+    n_clusters_ : int
+        Number of clusters, given or chosen.
+    selection_ : Selection
+        How the number was chosen: the reason, and a table of all numbers that were compared. Only where `n_clusters` is
+        "auto" or a pair.
     memberships_ : array of shape (n, c)
         Memberships; rows sum to 1. With binary memberships they are 0 or 1, computed from `labels_`; `predict_proba`
         tells how sure they are.

@@ -37,10 +37,8 @@ def trusted_types() -> tuple[str, ...]:
     from ..preprocessing import TablePreprocessor
 
     models = (getattr(estimators, name) for name in estimators.__all__)
-    classes = (
-        *models, Harmonized, Consensus, ConsensusEvidence, Decisions, Selection, Table, LabelDescription,
-        TablePreprocessor,
-    )  # fmt: skip
+    parts = (Consensus, ConsensusEvidence, Decisions, Selection, Table)
+    classes = (*models, Harmonized, *parts, LabelDescription, TablePreprocessor)
     return tuple(sorted([*FOREIGN, *(f"{cls.__module__}.{cls.__qualname__}" for cls in classes)]))
 
 

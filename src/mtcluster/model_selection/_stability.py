@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -10,16 +11,17 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from .._utils.tables import Table
-from .._utils.tasks import as_parts, encode_tasks
 from ..certainty import MEANINGS, Evidence, View, gather, judge, view_of
+from ..certainty.agreement import agreement
 from ..certainty.evidence import N_SEEDINGS
 from ..certainty.refits import Part, Setting, centered, located, refit
 from ..certainty.valleys import ratios
 from ..consensus import Consensus
+from ..consensus.embedding import task_offsets
 from ..core.arrays import Array, host
-from ..core.matching import match
 from ..core.metric import Metric
 from ..core.model import Model
+from ..core.projecting import task_indices
 from ..core.sampling import label_all
 from ..engines import Engine
 from ..estimators import SPMTC
@@ -61,7 +63,8 @@ class Stability:
         Share of the rows of a task that get the same cluster from the other tasks; None where these cannot tell.
     location_share : float or None
         Share of the rows that change their cluster if the location of tasks is treated the other way: removed if the
-        model keeps it, kept if it removes it. None: there is one task, or rows are directions.
+        model keeps it, kept if it estimates it. None: fewer than two tasks share, rows are directions, or the means of
+        tasks are removed.
     tasks : list
         Labels of the tasks.
     n_refits, n_rows : int
@@ -139,12 +142,12 @@ def stability(
     ----------
     model : estimator
         Fitted on X and tasks; it is not changed.
-    X : array, sparse matrix or data frame of shape (n, d)
+    X : array, sparse matrix or data frame of shape (n, d), or a dict or list of them
         The rows that it was fitted on.
-    tasks : sequence of n labels, optional
-        The task of each row.
+    tasks : sequence of n hashable labels, optional
+        The task of each row of X. None: one task.
     n_refits : int, default=20
-        Number of refits.
+        Number of refits, at least 2.
     random_state : int, RandomState or None, default=None
         Determines random number generation. Pass an int for reproducible results.
     verbose : int, default=0
@@ -175,13 +178,11 @@ def stability(
             f"model is {type(model).__name__}, which takes no tasks: use an estimator of mtcluster, such as "
             f"Pooled({type(model).__name__}(...))."
         )
-    if as_parts(X, "X") is not None:
-        raise TypeError("X must be one matrix or data frame, with tasks saying which row belongs where.")
-    if n_refits < 2:
-        raise ValueError(f"n_refits={n_refits} should be at least 2: halves come in pairs.")
+    if not isinstance(n_refits, Integral) or n_refits < 2:
+        raise ValueError(f"n_refits={n_refits!r} should be a whole number of at least 2: halves come in pairs.")
     labels = np.asarray(host(model.labels_)).astype(int)
-    names, codes = encode_tasks(tasks, len(labels))
     noise = int(labels.min(initial=0) < 0)  # −1: rows that belong to no cluster are compared as one
+    c = max(int(labels.max()) + 1, getattr(model, "n_clusters_", 0)) + noise
     seed = int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
     reader = SPMTC()
     with (
@@ -190,42 +191,58 @@ def stability(
     ):
         if sum(engine.sizes) != len(labels):
             raise ValueError(
-                f"X has {sum(engine.sizes)} rows, but model was fitted on {len(labels)}: the rows of its fit are needed."
+                f"X has {sum(engine.sizes)} rows, but model was fitted on {len(labels)}: X of its fit is needed."
             )
-        frame = _frame(model, engine.labels.tolist())
-        view = view_of(engine, Consensus(), frame["offset"], frame["measured"], (seed, seed))
+        if engine.n_features != model.n_features_in_:
+            raise ValueError(
+                f"X has {engine.n_features} features, but model was fitted on {model.n_features_in_}: X of its fit is "
+                "needed."
+            )
+        codes = np.asarray(host(engine.gather(engine.apply(task_indices, outputs=1, lazy=True)[0], np.intp)))
+        names = engine.labels.tolist()
+        frame = _frame(model, names, c)
+        view = view_of(engine, Consensus(), frame.offset, frame.measured, (seed, seed))
         own = [labels[codes == k] + noise for k in range(len(names))]
-        setting = _setting(view, own, int(labels.max()) + 1 + noise, frame)
+        setting = _setting(view, own, c, frame)
         [found] = gather(view, [setting], n_refits, N_REFERENCES, seed, tell=step)
         confidence = _confidence(model, engine, view, found, own, codes)
-        moved = _location_share(view, setting, frame, seed)
+        moved = _location_share(view, setting, frame.offset, seed)
         step()
-    return _result(found, confidence, moved, names.tolist(), labels + noise, noise, n_refits)
+    return _result(found, confidence, moved, names, labels + noise, noise, n_refits)
 
 
-def _frame(model: Any, names: list[Any]) -> dict[str, Any]:
+@dataclass(frozen=True)
+class _Frame:
     """What the model decided about the tasks."""
-    made, m = getattr(model, "decisions_", None), len(names)
+
+    measured: bool  # is the metric estimated?
+    offset: str  # what it does about the location of tasks
+    share: Array  # (m,) λ1; 1: left alone
+    present: Array  # (m, c) which clusters a task may hold
+
+
+def _frame(model: Any, names: list[Any], c: int) -> _Frame:
+    """What the model decided; `names` of the tasks that came with its rows, and c clusters."""
+    made, m, known = getattr(model, "decisions_", None), len(names), host(model.tasks_).tolist()
+    pooled = getattr(model, "_pools_tasks", False)  # its tasks are one data set
+    if known != names and not pooled:
+        raise ValueError(f"tasks holds {names}, but model was fitted on {known}: tasks of its fit are needed.")
+    share, present = np.zeros(m), np.zeros((m, c), dtype=bool)
     if made is None:
-        share = np.ones(m) if isinstance(model, PerTask) else np.zeros(m)
-        return {"measured": False, "offset": "none", "share": share, "present": None}
-    share, present = (np.asarray(host(a)) for a in (model.within_weight_, model.cluster_presence_))
-    known = host(model.tasks_).tolist()
-    if len(known) == 1 < m:  # its tasks are one data set
-        share, present = np.zeros(m), np.repeat(present, m, axis=0)
-    elif known != names:
-        raise ValueError(f"tasks hold {names}, but model was fitted on {known}: the tasks of its fit are needed.")
-    measured = candidates_decide(made.metric, made.metric_reason)
-    return {"measured": measured, "offset": made.task_offset, "share": share, "present": present}
+        share += isinstance(model, PerTask)
+        return _Frame(False, "mean" if getattr(model, "center", False) else "none", share, present)
+    share += 0 if pooled else host(model.within_weight_)
+    present[:, : model.n_clusters_] = host(model.cluster_presence_)
+    return _Frame(candidates_decide(made.metric, made.metric_reason), made.task_offset, share, present)
 
 
-def _setting(view: View, own: list[Array], c: int, frame: dict[str, Any]) -> Setting:
-    """The labels of the sample, and what is known about the tasks."""
+def _setting(view: View, own: list[Array], c: int, frame: _Frame) -> Setting:
+    """The labels of the sample, and what is known about the tasks; clusters without rows are left out."""
     labels = [all_[at] for all_, at in zip(own, view.positions, strict=True)]
     held = np.stack([np.bincount(one, minlength=c) > 0 for one in own])
-    present = held if frame["present"] is None or frame["present"].shape != held.shape else frame["present"] | held
-    b = located(view.rows, labels, c) if frame["offset"] == "matched" else np.zeros(view.rows.origins.shape)
-    return Setting(labels, c, b, np.asarray(frame["share"], dtype=np.float64), present)
+    present = (frame.present | held) & np.any([np.isin(range(c), one) for one in labels], axis=0)
+    b = located(view.rows, labels, c) if frame.offset == "matched" else np.zeros(view.rows.origins.shape)
+    return Setting(labels, c, b, frame.share, present)
 
 
 def _confidence(model: Any, engine: Engine, view: View, found: Evidence, own: list[Array], codes: Array) -> Array:
@@ -245,7 +262,7 @@ def _others(
     model: Any, engine: Engine, view: View, found: Evidence, halves: Array, own: list[Array], codes: Array
 ) -> list[Array]:
     """For all rows of each task, the share of the refits that keep them: the nearest centre of a refit labels a row."""
-    shape, total = _shape(model, found.fits.setting), [np.zeros(len(one)) for one in own]
+    shape, total = _shape(model, engine, found.fits.setting), [np.zeros(len(one)) for one in own]
     ends = np.cumsum([len(at) for at in view.positions])[:-1]
     for r in halves:
         orders, labels = found.agreement.orders[r][view.codes], found.fits.labels[r]
@@ -257,29 +274,27 @@ def _others(
     return [one / len(halves) for one in total]
 
 
-def _shape(model: Any, setting: Setting) -> Model:
+def _shape(model: Any, engine: Engine, setting: Setting) -> Model:
     """The model as it labels rows, whatever its centres are."""
     if not hasattr(model, "decisions_"):
-        return Model(setting.n_clusters, setting.within_weight, setting.n_clusters)
+        offsets = task_offsets(engine, "mean") if getattr(model, "center", False) else None
+        return Model(setting.n_clusters, setting.within_weight, setting.n_clusters, offsets=offsets)
     fitted, centers = model._fitted()
     if fitted.metric is not None:
         fitted = replace(fitted, metric=Metric(fitted.metric.V, centers.K, float(centers.rest)))
     return replace(fitted, log_shares=centers.log_shares)
 
 
-def _location_share(view: View, setting: Setting, frame: dict[str, Any], seed: int) -> float | None:
+def _location_share(view: View, setting: Setting, offset: str, seed: int) -> float | None:
     """Share of the rows that change their cluster if the location of tasks is treated the other way."""
-    if len(setting.labels) == 1 or view.embedding.kept is not None or frame["offset"] not in ("none", "matched"):
+    if np.sum(~setting.alone) < 2 or view.embedding.kept is not None or offset not in ("none", "matched"):
         return None
     b = np.zeros_like(setting.offsets) if setting.offsets.any() else centered(view.rows)
-    other = replace(setting, offsets=b, present=np.ones_like(setting.present), labelled=False)
+    other = replace(setting, offsets=b, present=setting.anywhere, labelled=False)
     whole = [Part([np.ones(len(own)) for own in setting.labels])]
-    rng = np.random.default_rng([seed, 9])
-    [fit] = refit(view.rows, [other], [whole], view.measured, N_SEEDINGS, [rng], given=True)
-    own, c = np.concatenate(setting.labels), setting.n_clusters
-    table = np.zeros((c, c))
-    np.add.at(table, (fit.labels[0], own), view.weights)
-    return float(view.weights @ (match(table)[fit.labels[0]] != own) / view.weights.sum())
+    fit = refit(view.rows, other, whole, view.measured, N_SEEDINGS, np.random.default_rng([seed, 9]))
+    kept = agreement(fit, view.codes, view.weights).kept[0]
+    return float(view.weights @ ~kept / view.weights.sum())
 
 
 def _result(
@@ -329,6 +344,6 @@ def _table(clusters: Array, cells: Array, between: Array, sizes: Array, tasks: l
             "between": float("nan") if worst is None else float(both[j, worst]),
         }
         if len(tasks) > 1:
-            row |= {str(task): float(cells[k, j]) for k, task in enumerate(tasks)}
+            row |= {f"in {task}": float(cells[k, j]) for k, task in enumerate(tasks)}
         rows.append(row)
     return Table.from_rows(rows)
