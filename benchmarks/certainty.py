@@ -176,8 +176,8 @@ def probabilities(quick: bool, out: Path) -> list[str]:
         "## Probabilities",
         "",
         f"`predict_proba` of default SPMTC fits on {n} generated sets (2 to 5 tasks of 100 to 400 rows, 2 to 6 "
-        "clusters, 5 to 50 features, separation 4 to 8, some with offsets or absent clusters): the expected calibration "
-        "error (ECE, ten bins) of the most probable cluster, where clusters are matched with the true ones.",
+        "clusters, 5 to 50 features, separation 4 to 8, some with offsets or absent clusters): the expected "
+        "calibration error (ECE, ten bins) of the most probable cluster; clusters are matched with the true ones.",
         "",
         *lines,
         "",
@@ -273,8 +273,8 @@ def numbers(quick: bool) -> list[str]:
     lines = ["| clusters | sets | number right |", "|---|---|---|"]
     lines += [f"| {c} | {len(own)} | {100 * np.mean(own):.0f} % |" for c, own in by_number.items()]
     lines += [f"| **all** | {len(every)} | {100 * np.mean(every):.0f} % |"]
-    lines += ["", f"Of the {len(same)} sets with at most 6 clusters, {sum(same)} get the same number from `range(2, 7)` "
-              "and `range(2, 11)`."]  # fmt: skip
+    lines += ["", f"Of the {len(same)} sets with at most 6 clusters, {sum(same)} get the same number from "
+              "`range(2, 7)` and `range(2, 11)`."]  # fmt: skip
     lines += ["", "| set | right | suggested by seed | right, or named | most frequent |", "|---|---|---|---|---|"]
     for name, (_, right) in real().items():
         own = [found["real", name, 12, seed] for seed in seeds]
@@ -321,7 +321,13 @@ def times(quick: bool) -> list[str]:
             again = seconds(partial(stability, model, X, tasks=tasks, random_state=0))
             number = seconds(partial(select_n_clusters, X, tasks=tasks, random_state=0))
         lines.append(f"| {name} | {base:.3f} | {again / base:.1f} fits | {number / base:.1f} fits |")
-    return ["## Time", "", "Best of several runs in one process with one thread, relative to a default fit.", "", *lines]
+    return [
+        "## Time",
+        "",
+        "Best of several runs in one process with one thread, relative to a default fit.",
+        "",
+        *lines,
+    ]
 
 
 def main() -> None:
@@ -341,9 +347,9 @@ def main() -> None:
     for name in arguments.only or made:
         (parts / f"{name}.md").write_text("\n".join(made[name]()) + "\n", encoding="utf-8")
     head = (
-        "# Certainty\n\nMade by `python -m benchmarks.certainty --out docs/results/certainty`, with the sets of the data "
-        "folder if there is one. Generated data have other seeds than those that rules were chosen on. What the numbers "
-        "say is in the [interpretation](interpretation.md).\n\n"
+        "# Certainty\n\nMade by `python -m benchmarks.certainty --out docs/results/certainty`, with the sets of the "
+        "data folder if there is one. Generated data have other seeds than those that rules were chosen on. What the "
+        "numbers say is in the [interpretation](interpretation.md).\n\n"
     )
     texts = [path.read_text(encoding="utf-8") for path in (parts / f"{name}.md" for name in made) if path.exists()]
     (arguments.out / "index.md").write_text(head + "\n".join(texts), encoding="utf-8")

@@ -8,7 +8,7 @@ import pytest
 
 from mtcluster.certainty import count_clusters, selection_of
 from mtcluster.certainty.agreement import agreement
-from mtcluster.certainty.counting import Counted, Number, choose, consistent, crossed
+from mtcluster.certainty.counting import N_REFERENCES, Counted, Number, choose, consistent, crossed
 from mtcluster.certainty.evidence import Evidence
 from tests.certainty.tools import blobs, refitted, setting, view
 
@@ -130,5 +130,5 @@ def test_clusters_far_apart_are_counted_and_progress_is_told():
     steps = []
     found = count_clusters(view(X, np.arange(120) % 2), [2, 3, 4], 0, lambda: steps.append(1))
     assert (found.n_clusters, found.why) == (3, "separated")
-    assert len(steps) == 7
+    assert len(steps) == N_REFERENCES + 3
     assert found.number(3).stability == 1

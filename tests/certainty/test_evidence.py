@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from mtcluster.certainty import gather
-from mtcluster.certainty.bases import find_base
+from mtcluster.certainty.bases import find_bases
 from mtcluster.certainty.evidence import reference_values
 from tests.certainty.tools import blobs, by_task, setting, view
 
@@ -42,7 +42,7 @@ def test_what_is_found_for_a_setting_does_not_depend_on_the_others(seen):
 
 def test_a_base_depends_on_its_number_and_the_seed_alone(seen):
     rows, _ = seen
-    first, second = find_base(rows, 3, 0), find_base(rows, 3, 0)
+    first, second = find_bases(rows, [3], 0)[0], find_bases(rows, [2, 3, 5], 0)[1]
     assert first.n_clusters == 3
     for a, b in zip(first.labels, second.labels, strict=True):
         assert_array_equal(a, b)
@@ -53,7 +53,7 @@ def test_a_base_depends_on_its_number_and_the_seed_alone(seen):
 @pytest.mark.parametrize("measured", [True, False])
 def test_the_base_of_clusters_far_apart_is_these(measured):
     X, y = blobs([[0, 0], [12, 0], [0, 12]], 50)
-    found = find_base(view(X, TASKS, measured), 3, 0)
+    found = find_bases(view(X, TASKS, measured), [3], 0)[0]
     table = np.zeros((3, 3), dtype=int)
     np.add.at(table, (np.concatenate(found.labels), np.concatenate(by_task(y, TASKS))), 1)
     assert_array_equal(np.sort(table, axis=None), [0] * 6 + [50] * 3)
@@ -64,7 +64,7 @@ def test_the_base_finds_offsets_and_absent_clusters():
     tasks = np.arange(180) % 2
     kept = (tasks == 0) | (y < 2)
     X, y, tasks = X[kept], y[kept], tasks[kept]
-    found = find_base(view(X + 30 * tasks[:, None], tasks), 3, 0)
+    found = find_bases(view(X + 30 * tasks[:, None], tasks), [3], 0)[0]
     assert found.offsets.any()
     assert found.present.sum() == 5
     assert found.present[0].all()

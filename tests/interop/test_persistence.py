@@ -39,7 +39,6 @@ MODELS = {
     "number chosen": SPMTC((3, 5), random_state=0),
     "plain SPMTC": SPMTC(4, within_weight=0.4, task_offset="scale", random_state=np.random.RandomState(0)),
     "LSSMTC": LSSMTC(4, random_state=0),
-    "number chosen": SPMTC((2, 5), random_state=0),
     "consensus": LSSMTC(4, init=Consensus(), random_state=0),
     "mixtures": LSSMTC(4, within_weight=0.5, membership="nonnegative", random_state=0),
     "ASI": ASI(4, random_state=0),

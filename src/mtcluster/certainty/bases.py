@@ -1,6 +1,6 @@
 """Labels for each of several numbers of clusters, as the candidates of a consensus find them.
 
-What is found for a number does not depend on which others are asked for: each is fitted on its own, from its own seeds.
+All numbers are fitted side by side, each from its own seeds: what is found for one does not depend on the others.
 """
 
 from __future__ import annotations
@@ -32,34 +32,41 @@ KEPT = 2  # mixtures of each number that are fitted to the end
 LIGHT = Consensus(smoothings=((5, 2), (10, 4), (15, 4)), n_seedings=6, n_init_member=2, n_init_own=3)
 
 
-def find_base(view: View, number: int, seed: int) -> Setting:
-    """The best labels found for a number of clusters, and what they say about the tasks."""
-    return _measured(view, number, seed) if view.measured else _plain(view, number, seed)
+def find_bases(view: View, numbers: list[int], seed: int) -> list[Setting]:
+    """The best labels found for each number of clusters, and what they say about the tasks."""
+    if view.measured:
+        return _measured(view, numbers, seed)
+    return [_plain(view, number, seed) for number in numbers]
 
 
-def _measured(view: View, number: int, seed: int) -> Setting:
+def _measured(view: View, numbers: list[int], seed: int) -> list[Setting]:
     """By Gaussian mixtures with one covariance, with offsets and without; the criterion of the candidates chooses."""
-    rows, m, starts = view.rows, len(view.rows.origins), _starts(view, number, seed)
-    choices = [(frame, kappa) for frame in (False, True) for kappa in SHRINKAGES] if m > 1 else [(False, np.inf)]
+    rows, m, c, starts = view.rows, len(view.rows.origins), max(numbers), _starts(view, numbers, seed)
+    choices = [(False, np.inf), *((True, kappa) for kappa in SHRINKAGES)] if m > 1 else [(False, np.inf)]
+    each = len(starts) // len(numbers)
+    asked = np.tile(np.repeat(numbers, each), len(choices))  # by each mixture
     free = np.repeat([frame for frame, _ in choices], len(starts))
     kappa = np.repeat([value for _, value in choices], len(starts))
     metric = Metric(None, np.eye(rows.n_features))
     model = Model(
-        number, 0.0, number, membership=Responsibilities(), metric=metric, proportions=True, matched=free,
-        shrinkage=kappa,
+        c, 0.0, c, membership=Responsibilities(), metric=metric, proportions=True, matched=free, shrinkage=kappa,
+        present=np.arange(c) < asked[:, None],
     )  # fmt: skip
     weights = rows.apply(jobs.unit_weights, outputs=1)[0]
     judge = Judge(metric, metric.spread(rows, weights, np.ones(m, dtype=bool)), rows.origins, rows.summary.means)
     state = first_state(rows, model, starts * len(choices), energy=False)
     state = alternate(rows, model, state, max_iter=TRIAL_ITER, tol=TOL).state
-    best = sorted(_leading(judge(*sums_of(rows, state, number), free), KEPT))
+    values = judge(*sums_of(rows, state, c), free, asked)
+    best = sorted(run for number in numbers for run in _leading(values, asked == number, KEPT))
     state = alternate(rows, model.runs(best), state.runs(rows, best), max_iter=MAX_ITER, tol=TOL).state
-    values = judge(*sums_of(rows, state, number), free[best])
-    [lead] = _leading(values, 1)
-    N, run = float(judge.spread.total[0]), best[lead]
-    value = float(values[lead]) + PRICE * number * rows.n_features * np.log(N) / N
-    labels = [P[lead].argmax(axis=0) for P in state.Ps]
-    return _described(rows, labels, number, bool(free[run]), float(kappa[run]), value)
+    values = judge(*sums_of(rows, state, c), free[best], asked[best])
+    N, settings = float(judge.spread.total[0]), []
+    for number in numbers:
+        [lead] = _leading(values, asked[best] == number, 1)
+        value = float(values[lead]) + PRICE * number * rows.n_features * np.log(N) / N
+        labels, run = [P[lead].argmax(axis=0) for P in state.Ps], best[lead]
+        settings.append(_described(rows, labels, number, bool(free[run]), float(kappa[run]), value))
+    return settings
 
 
 def _described(rows: Blocks, labels: list[Array], number: int, free: bool, kappa: float, value: float) -> Setting:
@@ -86,34 +93,52 @@ def _plain(view: View, number: int, seed: int) -> Setting:
     return Setting(labels, number, np.zeros(view.rows.origins.shape), share, np.ones((m, number), bool))
 
 
-def _leading(values: Array, n: int) -> list[int]:
-    """The best n of some runs; rounding must not decide between equal ones."""
-    return np.argsort(np.round(values, 3), kind="stable")[:n].tolist()
+def _leading(values: Array, own: Array, n: int) -> list[int]:
+    """The best n of some of the runs; rounding must not decide between equal ones."""
+    at = np.flatnonzero(own)
+    return at[np.argsort(np.round(values[at], 3), kind="stable")[:n]].tolist()
 
 
-def _starts(view: View, number: int, seed: int) -> list[list[Array]]:
-    """Labels by k-means: of all rows where they lie and without the means of tasks, and of each task on its own."""
-    found: list[list[Array]] = []
-    m = len(view.rows.origins)
+def _starts(view: View, numbers: list[int], seed: int) -> list[list[Array]]:
+    """Labels by k-means: of all rows where they lie and without the means of tasks, and of each task on its own.
+
+    They are ordered by the number of clusters.
+    """
+    kinds, m = [], len(view.rows.origins)
     for i, rows in enumerate(view.looks):
         places = [None, Offsets(centered(rows), np.ones(m))] if m > 1 else [None]
-        found += [_kmeans(rows, number, place, [seed, 6, 2 * i + j]) for j, place in enumerate(places)]
-    return [*found, _by_task(view.looks[-1], number, [seed, 7])] if m > 1 else found
+        kinds += [_kmeans(rows, numbers, place, [seed, 6, 2 * i + j]) for j, place in enumerate(places)]
+    if m > 1:
+        kinds.append(_by_task(view.looks[-1], numbers, [seed, 7]))
+    return [kind[g] for g in range(len(numbers)) for kind in kinds]
 
 
-def _kmeans(rows: Blocks, number: int, offsets: Offsets | None, seed: list[int]) -> list[Array]:
-    """The best of some seedings of all rows."""
-    rng = np.random.default_rng([*seed, number])
-    Z = seeds(rows.place.blocks, number, offsets, rng, SEEDINGS, SEEDED)
-    model = Model(number, 0.0, number, offsets=offsets)
+def _kmeans(rows: Blocks, numbers: list[int], offsets: Offsets | None, seed: list[int]) -> list[list[Array]]:
+    """The best of some seedings of all rows, for each number."""
+    c, Z = max(numbers), np.zeros((len(numbers) * SEEDINGS, max(numbers), rows.n_features))
+    for g, number in enumerate(numbers):
+        rng, at = np.random.default_rng([*seed, number]), slice(g * SEEDINGS, (g + 1) * SEEDINGS)
+        Z[at, :number] = seeds(rows.place.blocks, number, offsets, rng, SEEDINGS, SEEDED)
+    model = Model(c, 0.0, c, present=_first(numbers), offsets=offsets)
     state = state_at(rows, model, Z, model.placed_points(Z, len(rows.origins)))
     result = alternate(rows, model, state, max_iter=SEED_ITER, tol=SEED_TOL)
-    return [P[int(np.argmin(result.final))] for P in result.state.Ps]
+    best = np.reshape(result.final, (len(numbers), SEEDINGS)).argmin(axis=1) + SEEDINGS * np.arange(len(numbers))
+    return [[P[run] for P in result.state.Ps] for run in best]
 
 
-def _by_task(rows: Blocks, number: int, seed: list[int]) -> list[Array]:
-    """Each task on its own, clusters matched across tasks."""
-    rng, model = np.random.default_rng([*seed, number]), Model(number, 1.0, number)
-    Ms = np.stack([seeds([b], number, None, rng, SEEDINGS, SEEDED) for b in rows.place.blocks], axis=1)
+def _by_task(rows: Blocks, numbers: list[int], seed: list[int]) -> list[list[Array]]:
+    """Each task on its own, clusters matched across tasks, for each number."""
+    c, blocks = max(numbers), rows.place.blocks
+    Ms = np.zeros((len(numbers) * SEEDINGS, len(blocks), c, rows.n_features))
+    for g, number in enumerate(numbers):
+        rng, at = np.random.default_rng([*seed, number]), slice(g * SEEDINGS, (g + 1) * SEEDINGS)
+        Ms[at, :, :number] = np.stack([seeds([b], number, None, rng, SEEDINGS, SEEDED) for b in blocks], axis=1)
+    model = Model(c, 1.0, c, present=_first(numbers))
     state = alternate(rows, model, state_at(rows, model, Ms[:, 0], Ms), max_iter=SEED_ITER, tol=SEED_TOL).state
-    return matched(rows, model, sorted_by_task(rows, state, 1, 1), price=UNMATCHED)[0]
+    labels = sorted_by_task(rows, state, len(numbers), 1)
+    return matched(rows, Model(c, 1.0, c), labels, numbers, price=UNMATCHED)
+
+
+def _first(numbers: list[int]) -> Array:
+    """(R, c) the clusters of each seeding: the first of all, as many as its number."""
+    return np.arange(max(numbers)) < np.repeat(numbers, SEEDINGS)[:, None]

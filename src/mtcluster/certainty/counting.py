@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..core.arrays import Array
-from .bases import find_base
+from .bases import find_bases
 from .evidence import Evidence, gather
 from .refits import Setting
 from .valleys import ratios
@@ -22,7 +22,7 @@ from .verdict import FAIRLY_STABLE, STABLE
 from .view import View
 
 N_REFITS = 6
-N_REFERENCES = 4
+N_REFERENCES = 3
 STABLE_CLUSTER = 0.85  # Jaccard index
 LEAST_ROWS = 10  # of a cluster
 SEPARATED = 0.65  # density between two clusters, relative to that at the sparser of their centres
@@ -75,7 +75,7 @@ class Number:
     def separated(self) -> bool:
         """Whether the number counts."""
         sizes = np.bincount(self.labels, minlength=self.n_clusters)
-        stable = self.weakest >= STABLE_CLUSTER and self.stability > np.median(self.reference)
+        stable = self.weakest >= STABLE_CLUSTER and self.stability >= np.median(self.reference)
         return bool(sizes.min() >= LEAST_ROWS and stable and self.predicted and self.between <= SEPARATED)
 
 
@@ -95,7 +95,7 @@ class Counted:
 
 def count_clusters(view: View, numbers: list[int], seed: int, tell: Callable[[], None] = lambda: None) -> Counted:
     """Judge each number of clusters, at least 2, and choose."""
-    settings = [find_base(view, number, seed) for number in numbers]
+    settings = find_bases(view, numbers, seed)
     tell()
     found = [_number(one) for one in gather(view, settings, N_REFITS, N_REFERENCES, seed, tell=tell)]
     return Counted(found, *choose(found, view.measured))
@@ -138,9 +138,11 @@ def consistent(found: list[Number]) -> list[Number]:
     """
     kept: list[Number] = []
     for one in found:
-        alike = [other for other in kept if one.n_cells - other.n_cells < 2 * (one.n_clusters - other.n_clusters)]
+        added = [(one.n_cells - other.n_cells) / (one.n_clusters - other.n_clusters) for other in kept]
+        enough = 2 if len(one.setting.labels) > 1 else 1  # a cluster of its own adds to what tasks hold
+        alike = [other for other, share in zip(kept, added, strict=True) if share < enough]
         if all(_better(one, other) for other in alike):
-            kept = [other for other in kept if other not in alike] + [one]
+            kept = [other for other, share in zip(kept, added, strict=True) if share >= 1] + [one]
     while True:
         crossing = next(
             (

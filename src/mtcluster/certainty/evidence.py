@@ -10,7 +10,7 @@ import numpy as np
 from ..core.arrays import Array
 from ..core.blocks import Blocks
 from .agreement import Agreement, agreement
-from .refits import Part, Refitted, Setting, centered, folds, halves, refit
+from .refits import Part, Refitted, Setting, centered, folds, halves, refit_all
 from .valleys import counts
 from .view import View
 
@@ -18,6 +18,7 @@ N_SEEDINGS = 2  # starts of a refit, beside the labels at hand
 N_FOLDS = 5  # parts of the tasks, each of which the others predict
 REFERENCE_REFITS = 2  # of each data set without clusters
 REFERENCE_SEEDINGS = 3  # of its own clusters
+REFERENCE_STARTS = 1  # of its refits, beside its own clusters
 
 
 @dataclass(frozen=True)
@@ -87,10 +88,9 @@ def gather(
     What is found for a setting does not depend on which others there are.
     """
     sizes, codes, weights = [len(Y) for Y in view.embedding.Ys], view.codes, view.weights
-    fits = []
-    for setting in settings:
-        parts, rng = _parts(sizes, setting, n_refits, across, seed), _generator(seed, 2, setting.n_clusters)
-        fits.append(refit(view.rows, setting, parts, view.measured, N_SEEDINGS, rng))
+    parts = [_parts(sizes, setting, n_refits, across, seed) for setting in settings]
+    rngs = [_generator(seed, 2, setting.n_clusters) for setting in settings]
+    fits = refit_all(view.rows, settings, parts, view.measured, N_SEEDINGS, rngs)
     tell()
     references = reference_values(view, settings, n_references, seed, tell)
     found = []
@@ -111,23 +111,25 @@ def reference_values(
     found = np.zeros((1 + n, len(settings)))
     for b in range(1 + n):
         rows = view.without_clusters(_generator(seed, 3, b)) if b else view.rows
-        for i, setting in enumerate(settings):
-            found[b, i] = _blind(view, rows, setting, _generator(seed, 4, b, setting.n_clusters), seed)
+        found[b] = _blind(view, rows, settings, [_generator(seed, 4, b, s.n_clusters) for s in settings], seed)
         tell()
     return found
 
 
-def _blind(view: View, rows: Blocks, setting: Setting, rng: np.random.Generator, seed: int) -> float:
-    """`overall` for a setting, of rows about whose clusters nothing is known."""
-    blocks, plain = rows.place.blocks, _plain(setting, rows)
+def _blind(
+    view: View, rows: Blocks, settings: list[Setting], rngs: list[np.random.Generator], seed: int
+) -> list[float]:
+    """`overall` for each setting, of rows about whose clusters nothing is known."""
+    blocks, plain = rows.place.blocks, [_plain(setting, rows) for setting in settings]
     weights = np.concatenate([block.u for block in blocks]).astype(np.float64)
     sizes = [len(block) for block in blocks]
-    whole = [Part([np.ones(size) for size in sizes])]
-    fit = refit(rows, plain, whole, view.measured, REFERENCE_SEEDINGS, rng, given=False)
-    own = replace(plain, labels=np.split(fit.labels[0], np.cumsum(sizes)[:-1]), labelled=True)
+    whole, ends = [Part([np.ones(size) for size in sizes])], np.cumsum(sizes)[:-1]
+    fits = refit_all(rows, plain, [whole] * len(plain), view.measured, REFERENCE_SEEDINGS, rngs, given=False)
+    own = [replace(s, labels=np.split(fit.labels[0], ends), labelled=True) for fit, s in zip(fits, plain, strict=True)]
     parts = halves(sizes, REFERENCE_REFITS, _generator(seed, 5))
-    kept = agreement(refit(rows, own, parts, view.measured, N_SEEDINGS, rng), view.codes, weights).kept
-    return float(kept.mean(axis=0) @ weights / weights.sum())
+    fits = refit_all(rows, own, [parts] * len(own), view.measured, REFERENCE_STARTS, rngs)
+    kept = [agreement(fit, view.codes, weights).kept.mean(axis=0) for fit in fits]
+    return [float(share @ weights / weights.sum()) for share in kept]
 
 
 def _plain(setting: Setting, rows: Blocks) -> Setting:

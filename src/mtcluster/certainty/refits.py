@@ -24,6 +24,7 @@ from ..core.solver import alternate, first_state, race, state_at
 
 SEEDED = 600  # rows that seeds are drawn from, where there are more
 SEED_ITER, TRIAL_ITER, MAX_ITER, TOL = 4, 4, 8, 5e-4
+TOGETHER = 2**17  # rows times runs that are fitted side by side
 
 
 @dataclass(frozen=True)
@@ -110,63 +111,138 @@ def refit(
     rng: np.random.Generator,
     given: bool = True,
 ) -> Refitted:
-    """Fit a setting to each of some parts, side by side; `given`: its labels are a start too.
+    """Fit a setting to each of some parts; `given`: its labels are a start too."""
+    return refit_all(rows, [setting], [parts], measured, n_seedings, [rng], given)[0]
 
-    Settings do not go side by side: products of another size are rounded otherwise, and what is found for one setting
-    would depend on the others.
+
+def refit_all(
+    rows: Blocks,
+    settings: list[Setting],
+    parts: list[list[Part]],
+    measured: bool,
+    n_seedings: int,
+    rngs: list[np.random.Generator],
+    given: bool = True,
+) -> list[Refitted]:
+    """Fit each of several settings to each of its parts, side by side; each has a generator of its own.
+
+    What is found for a setting does not depend on the others.
     """
-    model = _model(rows, setting, parts, measured)
-    weights = [np.stack([part.weights[k] for part in parts]) for k in range(len(rows.origins))]
+    found: dict[int, Refitted] = {}
+    for group in _groups(rows, settings, parts, n_seedings + given):
+        runs = [Run(settings[g], part) for g in group for part in parts[g]]
+        drawn = [len(parts[g]) * n_seedings for g in group]
+        model, labels, centers = _fit(rows, runs, measured, n_seedings, drawn, [rngs[g] for g in group], given)
+        first = 0
+        for g in group:
+            at = list(range(first, first + len(parts[g])))
+            found[g] = Refitted(settings[g], parts[g], labels[at], model.runs(at), centers.runs(at))
+            first += len(at)
+    return [found[g] for g in range(len(settings))]
+
+
+@dataclass(frozen=True)
+class Run:
+    """A refit: what is fitted, and to which rows."""
+
+    setting: Setting
+    part: Part
+
+
+def _groups(rows: Blocks, settings: list[Setting], parts: list[list[Part]], n_starts: int) -> list[list[int]]:
+    """Settings that are fitted side by side: the same tasks are left alone, and memory bears them."""
+    n = int(rows.summary.rows.sum())
+    made: list[list[int]] = []
+    sizes: list[int] = []
+    for g in sorted(range(len(settings)), key=lambda g: settings[g].alone.tolist()):
+        size = len(parts[g]) * n_starts * n
+        fits = made and np.array_equal(settings[made[-1][0]].alone, settings[g].alone)
+        if fits and sizes[-1] + size <= TOGETHER:
+            made[-1].append(g)
+            sizes[-1] += size
+        else:
+            made.append([g])
+            sizes.append(size)
+    return made
+
+
+def _fit(
+    rows: Blocks,
+    runs: list[Run],
+    measured: bool,
+    n_seedings: int,
+    drawn: list[int],
+    rngs: list[np.random.Generator],
+    given: bool,
+) -> tuple[Model, Array, Centers]:
+    """The model, the labels (R, n) and the centres of runs that go side by side."""
+    model = _model(rows, runs, measured)
+    weights = [np.stack([run.part.weights[k] for run in runs]) for k in range(len(rows.origins))]
     counted = [(w * b.u).astype(b.u.dtype) for w, b in zip(weights, rows.place.blocks, strict=True)]
-    sown = _sown(rows, setting, model, counted, n_seedings, rng)
+    sown = _sown(rows, runs, model, counted, n_seedings, drawn, rngs)
     starts = []
-    for i in range(len(parts)):
+    for i, run in enumerate(runs):
         starts += sown[i * n_seedings : (i + 1) * n_seedings]
-        starts += [setting.labels] if given else []
-    every = np.repeat(np.arange(len(parts)), n_seedings + given)
+        starts += [run.setting.labels] if given else []
+    every = np.repeat(np.arange(len(runs)), n_seedings + given)
     trial = model.runs(every)
     state = replace(first_state(rows, trial, starts, energy=False), weights=[Weight(w[every], None) for w in counted])
     best = race(rows, trial, state, every, max_iter=TRIAL_ITER, tol=TOL).state
     best = replace(best, weights=[Weight(w, None) for w in counted])
     state = alternate(rows, model, best, max_iter=MAX_ITER, tol=TOL).state
-    return Refitted(setting, parts, np.concatenate(state.Ps, axis=1), model, state.centers)
+    return model, np.concatenate(state.Ps, axis=1), state.centers
 
 
-def _model(rows: Blocks, setting: Setting, parts: list[Part], measured: bool) -> Model:
-    """The model of all parts. A task that is left out has no centres of its own, nor have the others then."""
-    m, c, R = len(rows.origins), setting.n_clusters, len(parts)
-    present, shares = np.repeat(setting.present[None], R, axis=0), np.repeat(setting.within_weight[None], R, axis=0)
-    log_shares = np.repeat(setting.log_shares([b.u for b in rows.place.blocks])[None], R, axis=0)
-    for i, part in enumerate(parts):
-        if part.left_out:
-            held = setting.present[np.setdiff1d(np.arange(m), part.left_out)].any(axis=0)
-            present[i] &= held
-            present[i, part.left_out] = held  # where it is not known what a task holds, it may hold all that others do
-            log_shares[i, part.left_out] = 0.0
+def _model(rows: Blocks, runs: list[Run], measured: bool) -> Model:
+    """The model of all runs. A task that is left out has no centres of its own, nor have the others then."""
+    m, c, us = len(rows.origins), max(run.setting.n_clusters for run in runs), [b.u for b in rows.place.blocks]
+    present, log_shares = np.zeros((len(runs), m, c), dtype=bool), np.zeros((len(runs), m, c))
+    shares = np.stack([run.setting.within_weight for run in runs])
+    for i, run in enumerate(runs):
+        setting, own, out = run.setting, run.setting.n_clusters, run.part.left_out
+        present[i, :, :own], log_shares[i, :, :own] = setting.present, setting.log_shares(us)
+        if out:
+            held = setting.present[np.setdiff1d(np.arange(m), out)].any(axis=0)
+            present[i, :, :own] &= held
+            present[i, out, :own] = held  # where it is not known what a task holds, it may hold all that others do
+            log_shares[i, out] = 0.0
             shares[i] = np.where(setting.alone, 1.0, 0.0)
+    b = np.stack([run.setting.offsets for run in runs])
     return Model(
         c, shares, c, present=present, metric=Metric(None, np.eye(rows.n_features)) if measured else None,
-        offsets=Offsets(setting.offsets, np.ones(m)) if setting.offsets.any() else None,
-        log_shares=log_shares if measured else None,
+        offsets=Offsets(b, np.ones(m)) if b.any() else None, log_shares=log_shares if measured else None,
     )  # fmt: skip
 
 
 def _sown(
-    rows: Blocks, setting: Setting, model: Model, weights: list[Array], n: int, rng: np.random.Generator
+    rows: Blocks,
+    runs: list[Run],
+    model: Model,
+    weights: list[Array],
+    n: int,
+    drawn: list[int],
+    rngs: list[np.random.Generator],
 ) -> list[list[Array]]:
-    """Labels by a few iterations of k-means from seeds, n for each run of the model."""
-    blocks, m, c, alone = rows.place.blocks, len(rows.origins), setting.n_clusters, setting.alone
-    present = np.repeat(model.held((len(weights[0]), m, c)), n, axis=0)
+    """Labels by a few iterations of k-means from seeds, n for each run; `drawn` of them with each generator."""
+    blocks, m, c, alone = rows.place.blocks, len(rows.origins), model.n_clusters, runs[0].setting.alone
+    present = np.repeat(model.held((len(runs), m, c)), n, axis=0)
+    Z, own_seeds = np.zeros((len(present), c, rows.n_features)), {}
     sharing = ~alone if not alone.all() else alone
-    offsets = Offsets(setting.offsets[sharing], np.ones(int(sharing.sum())))
-    some = [b for b, one in zip(blocks, sharing, strict=True) if one]
-    drawn, Z = seeds(some, c, offsets, rng, len(present), SEEDED), np.zeros((len(present), c, rows.n_features))
-    for i, held in enumerate(np.asarray(present.any(axis=1))):
-        Z[i, held] = drawn[i, : held.sum()]
-    plain = Model(c, np.where(alone, 1.0, 0.0), c, present=present, offsets=model.offsets)
+    some, first = [b for b, one in zip(blocks, sharing, strict=True) if one], 0
+    for size, rng in zip(drawn, rngs, strict=True):
+        setting = runs[first // n].setting
+        offsets = Offsets(setting.offsets[sharing], np.ones(int(sharing.sum())))
+        found = seeds(some, setting.n_clusters, offsets, rng, size, SEEDED)
+        for i, held in enumerate(np.asarray(present[first : first + size].any(axis=1))):
+            Z[first + i, held] = found[i, : held.sum()]
+        for k in np.flatnonzero(alone):
+            own_seeds[first, k] = seeds([blocks[k]], setting.n_clusters, None, rng, size, SEEDED)
+        first += size
+    placed = None if model.offsets is None else model.offsets.runs(np.repeat(np.arange(len(runs)), n))
+    plain = Model(c, np.where(alone, 1.0, 0.0), c, present=present, offsets=placed)
     Ms = np.array(plain.placed_points(Z, m))
-    for k in np.flatnonzero(alone):
-        Ms[:, k] = seeds([blocks[k]], c, None, rng, len(present), SEEDED)
+    for (at, k), found in own_seeds.items():
+        Ms[at : at + len(found), k, : found.shape[1]] = found
     state = state_at(rows, plain, Z, Ms)
     state = replace(state, weights=[Weight(np.repeat(w, n, axis=0), None) for w in weights])
     state = alternate(rows, plain, state, max_iter=SEED_ITER, tol=TOL).state

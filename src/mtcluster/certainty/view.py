@@ -23,6 +23,7 @@ from .reference import elliptical
 if TYPE_CHECKING:
     from ..consensus import Consensus
 
+DTYPE = np.float64  # what is found must not depend on how many fits go side by side, which single precision shows
 POWER = 8  # rows far from all others count this power of how much nearer the others are
 
 
@@ -46,7 +47,7 @@ class View:
         """The rows as refits see them, as they are, and moved towards their neighbours: starts are found in each."""
         seen, us, unit = self.embedding, self.embedding.us, self.embedding.unit
         Yss = [seen.Ys] if self.wide else [seen.Ys, seen.smoothed([SMOOTHING])[0]]  # wide rows are smoothed already
-        return [self.rows, *(Blocks(blocks_of(Ys, us, unit)) for Ys in Yss)]
+        return [self.rows, *(Blocks(blocks_of(Ys, us, unit, DTYPE)) for Ys in Yss)]
 
     @cached_property
     def codes(self) -> Array:
@@ -68,14 +69,14 @@ class View:
 
     def _seen(self, embedding: Embedding) -> Blocks:
         if not self.measured:
-            return Blocks(blocks_of(embedding.Ys, embedding.us, embedding.unit))
+            return Blocks(blocks_of(embedding.Ys, embedding.us, embedding.unit, DTYPE))
         if self.wide:
             Ys, rounding = embedding.smoothed([SMOOTHING])[0], None
         else:
             Ys = without_tails(embedding.Ys)
             rounding = rounding_variance(Ys)
         prior = within_covariance(Ys, embedding.us, rounding, STRENGTH)
-        return Blocks(blocks_of(whitened(Ys, prior), embedding.us, 1.0))
+        return Blocks(blocks_of(whitened(Ys, prior), embedding.us, 1.0, DTYPE))
 
 
 def view_of(rows: RowSource, how: Consensus, offset: str, measured: bool, seeds: tuple[int, int]) -> View:

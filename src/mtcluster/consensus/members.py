@@ -7,6 +7,7 @@ a member any more are dropped early.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -25,10 +26,10 @@ TRIAL_WEIGHT = 0.4  # λ1 of the trial of starts
 MAX_ITER, TOL = 15, 5e-4
 
 
-def blocks_of(Ys: list[Array], us: list[Array], unit: float) -> list[Block]:
+def blocks_of(Ys: list[Array], us: list[Array], unit: float, dtype: Any = DTYPE) -> list[Block]:
     """Embedded rows as blocks, in some unit, seen from the mean of each task."""
     Ys = [Y / unit for Y in Ys]
-    return [make_block(Y.astype(DTYPE), u.astype(DTYPE), Y.mean(axis=0)) for Y, u in zip(Ys, us, strict=True)]
+    return [make_block(Y.astype(dtype), u.astype(dtype), Y.mean(axis=0)) for Y, u in zip(Ys, us, strict=True)]
 
 
 def tightest(blocks: list[Block], n_clusters: int, n_runs: int, rng: np.random.Generator) -> float:

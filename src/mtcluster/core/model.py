@@ -79,9 +79,11 @@ class Model:
         )
         matched = self.matched if np.ndim(self.matched) == 0 else np.asarray(self.matched)[at]
         given = self.log_shares if self.log_shares is None or self.log_shares.ndim < 3 else self.log_shares[at]
+        offsets = None if self.offsets is None else self.offsets.runs(at)
         return replace(
-            self, within_weight=shares, present=present, shrinkage=shrinkage, matched=matched, log_shares=given
-        )
+            self, within_weight=shares, offsets=offsets, present=present, shrinkage=shrinkage, matched=matched,
+            log_shares=given,
+        )  # fmt: skip
 
     @property
     def pools(self) -> bool:

@@ -13,7 +13,7 @@ from .arrays import Array, Summary
 class Offsets:
     """Location and scale of each task: (x − b_k) / s_k is a row in the frame that all tasks share."""
 
-    b: Array  # (m, d)
+    b: Array  # (m, d), or (R, m, d) of each of several runs
     s: Array  # (m,)
 
     def in_task(self, Z: Array, k: int) -> Array:
@@ -22,15 +22,19 @@ class Offsets:
 
     def in_tasks(self, Z: Array) -> Array:
         """Points (R, c, d) of the common frame as they lie in each task, (R, m, c, d)."""
-        return self.b[:, None] + self.s[:, None, None] * Z[:, None]
+        return self.b[..., None, :] + self.s[:, None, None] * Z[:, None]
 
     def from_task(self, x: Array, k: int, V: Array | None = None) -> Array:
         """Rows of task k in the common frame; with V, for coordinates x V."""
         return (x - (self.b[k] if V is None else self.b[k] @ V)) / self.s[k]
 
+    def runs(self, at: Array | list[int]) -> Offsets:
+        """Those of some runs."""
+        return self if self.b.ndim < 3 else Offsets(self.b[at], self.s)
+
     def pooled(self, S: Array, T: Array) -> tuple[Array, Array]:
         """The sums S (R, m, c) and T (R, m, c, d) of binary memberships, in the common frame."""
-        T = self.s[:, None, None] * (T - S[..., None] * self.b[:, None])
+        T = self.s[:, None, None] * (T - S[..., None] * self.b[..., None, :])
         return (self.s**2)[:, None] * S, T
 
 
