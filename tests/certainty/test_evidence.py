@@ -20,7 +20,7 @@ def seen(request):
 
 def test_clusters_that_are_found_again_everywhere():
     X, y = blobs([[0, 0], [12, 0], [0, 12]], 50)
-    [found] = gather(view(X, TASKS), [setting(by_task(y, TASKS), 3)], 4, 5, seed=0)
+    [found] = gather(view(X, TASKS), [setting(by_task(y, TASKS), 3)], 4, 5, 2, seed=0)
     assert found.overall == found.across == found.plain == 1
     assert_array_equal(found.cluster_stability, 1)
     assert_array_equal(found.cell_stability, np.ones((3, 3)))
@@ -33,7 +33,7 @@ def test_what_is_found_for_a_setting_does_not_depend_on_the_others(seen):
     rows, y = seen
     settings = [setting(by_task(labels, TASKS), c, dimensions=3) for labels, c in ((y, 3), (np.minimum(y, 1), 2))]
     settings.append(setting(by_task(np.arange(150) % 7, TASKS), 7, dimensions=3))
-    together, alone = gather(rows, settings, 4, 2, seed=0), gather(rows, settings[:1], 4, 2, seed=0)
+    together, alone = gather(rows, settings, 4, 2, 2, seed=0), gather(rows, settings[:1], 4, 2, 2, seed=0)
     assert_array_equal(together[0].fits.labels, alone[0].fits.labels)
     assert_array_equal(together[0].counts, alone[0].counts)
     assert_array_equal(together[0].reference, alone[0].reference)
@@ -73,13 +73,13 @@ def test_the_base_finds_offsets_and_absent_clusters():
 def test_a_single_cluster_in_common_cannot_be_predicted():
     X, y = blobs([[0, 0], [12, 0]], 50)
     given = setting([y, y[:50]], 2, present=[[1, 1], [1, 0]])
-    [found] = gather(view(np.r_[X, X[:50]], np.repeat([0, 1], [100, 50])), [given], 2, 0, seed=0)
+    [found] = gather(view(np.r_[X, X[:50]], np.repeat([0, 1], [100, 50])), [given], 2, 0, 2, seed=0)
     assert found.across is None
 
 
 def test_data_without_clusters_are_drawn_anew_each_time():
     X, y = blobs([[0, 0], [2, 0]], 75)
-    values = reference_values(view(X, TASKS), [setting(by_task(y, TASKS), 2)], 4, seed=0)
+    values = reference_values(view(X, TASKS), [setting(by_task(y, TASKS), 2)], 4, 2, seed=0)
     assert values.shape == (5, 1)
     assert len(np.unique(values[1:])) > 1
     assert np.all((values >= 0) & (values <= 1))
@@ -87,7 +87,7 @@ def test_data_without_clusters_are_drawn_anew_each_time():
 
 def test_one_cluster_is_always_found_again():
     X, _ = blobs([[0, 0]], 150)
-    [found] = gather(view(X, TASKS), [setting(by_task(np.zeros(150, int), TASKS), 1)], 2, 2, seed=0)
+    [found] = gather(view(X, TASKS), [setting(by_task(np.zeros(150, int), TASKS), 1)], 2, 2, 2, seed=0)
     assert found.overall == 1
     assert_array_equal(found.reference, 1)
     assert found.across is None

@@ -22,6 +22,7 @@ from .verdict import FAIRLY_STABLE, STABLE
 from .view import View
 
 N_REFITS = 6
+N_SEEDINGS = 1  # starts of a refit, beside the labels at hand
 N_REFERENCES = 3
 STABLE_CLUSTER = 0.85  # Jaccard index
 LEAST_ROWS = 10  # of a cluster
@@ -87,6 +88,7 @@ class Counted:
     n_clusters: int | None
     named: list[int]  # numbers that are supported, the coarsest first
     why: str  # "separated", "stable", "unstable" or "none"
+    blind: bool = True  # were the rows also fitted as if nothing were known about them?
 
     def number(self, n_clusters: int) -> Number:
         """What is known about a number that was asked for."""
@@ -97,8 +99,8 @@ def count_clusters(view: View, numbers: list[int], seed: int, tell: Callable[[],
     """Judge each number of clusters, at least 2, and choose."""
     settings = find_bases(view, numbers, seed)
     tell()
-    found = [_number(one) for one in gather(view, settings, N_REFITS, N_REFERENCES, seed, tell=tell)]
-    return Counted(found, *choose(found, view.measured))
+    found = [_number(one) for one in gather(view, settings, N_REFITS, N_REFERENCES, N_SEEDINGS, seed, tell=tell)]
+    return Counted(found, *choose(found, view.measured), view.measured)
 
 
 def choose(found: list[Number], gaps: bool) -> tuple[int | None, list[int], str]:

@@ -14,11 +14,9 @@ from .refits import Part, Refitted, Setting, centered, folds, halves, refit_all
 from .valleys import counts
 from .view import View
 
-N_SEEDINGS = 2  # starts of a refit, beside the labels at hand
 N_FOLDS = 5  # parts of the tasks, each of which the others predict
 REFERENCE_REFITS = 2  # of each data set without clusters
 REFERENCE_SEEDINGS = 3  # of its own clusters
-REFERENCE_STARTS = 1  # of its refits, beside its own clusters
 
 
 @dataclass(frozen=True)
@@ -79,20 +77,23 @@ def gather(
     settings: list[Setting],
     n_refits: int,
     n_references: int,
+    n_seedings: int,
     seed: int,
     across: bool = True,
     tell: Callable[[], None] = lambda: None,
 ) -> list[Evidence]:
     """The evidence for each of several settings, on the same halves and the same data without clusters.
 
+    Each refit begins with `n_seedings` seedings, and with the labels at hand.
+
     What is found for a setting does not depend on which others there are.
     """
     sizes, codes, weights = [len(Y) for Y in view.embedding.Ys], view.codes, view.weights
     parts = [_parts(sizes, setting, n_refits, across, seed) for setting in settings]
     rngs = [_generator(seed, 2, setting.n_clusters) for setting in settings]
-    fits = refit_all(view.rows, settings, parts, view.measured, N_SEEDINGS, rngs)
+    fits = refit_all(view.rows, settings, parts, view.measured, n_seedings, rngs)
     tell()
-    references = reference_values(view, settings, n_references, seed, tell)
+    references = reference_values(view, settings, n_references, n_seedings, seed, tell)
     found = []
     for fit, values in zip(fits, references.T, strict=True):
         own = agreement(fit, codes, weights)
@@ -102,7 +103,7 @@ def gather(
 
 
 def reference_values(
-    view: View, settings: list[Setting], n: int, seed: int, tell: Callable[[], None] = lambda: None
+    view: View, settings: list[Setting], n: int, n_seedings: int, seed: int, tell: Callable[[], None] = lambda: None
 ) -> Array:
     """(1 + n, settings) `overall` of the rows and of n data sets without clusters, computed in the same way.
 
@@ -111,13 +112,14 @@ def reference_values(
     found = np.zeros((1 + n, len(settings)))
     for b in range(1 + n):
         rows = view.without_clusters(_generator(seed, 3, b)) if b else view.rows
-        found[b] = _blind(view, rows, settings, [_generator(seed, 4, b, s.n_clusters) for s in settings], seed)
+        rngs = [_generator(seed, 4, b, setting.n_clusters) for setting in settings]
+        found[b] = _blind(view, rows, settings, rngs, n_seedings, seed)
         tell()
     return found
 
 
 def _blind(
-    view: View, rows: Blocks, settings: list[Setting], rngs: list[np.random.Generator], seed: int
+    view: View, rows: Blocks, settings: list[Setting], rngs: list[np.random.Generator], n_seedings: int, seed: int
 ) -> list[float]:
     """`overall` for each setting, of rows about whose clusters nothing is known."""
     blocks, plain = rows.place.blocks, [_plain(setting, rows) for setting in settings]
@@ -127,7 +129,7 @@ def _blind(
     fits = refit_all(rows, plain, [whole] * len(plain), view.measured, REFERENCE_SEEDINGS, rngs, given=False)
     own = [replace(s, labels=np.split(fit.labels[0], ends), labelled=True) for fit, s in zip(fits, plain, strict=True)]
     parts = halves(sizes, REFERENCE_REFITS, _generator(seed, 5))
-    fits = refit_all(rows, own, [parts] * len(own), view.measured, REFERENCE_STARTS, rngs)
+    fits = refit_all(rows, own, [parts] * len(own), view.measured, n_seedings, rngs)
     kept = [agreement(fit, view.codes, weights).kept.mean(axis=0) for fit in fits]
     return [float(share @ weights / weights.sum()) for share in kept]
 

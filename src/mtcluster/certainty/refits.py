@@ -17,6 +17,7 @@ from ..core.blocks import Blocks, Weight
 from ..core.centers import Centers
 from ..core.frames import shared_centers
 from ..core.kmeans import seeds
+from ..core.matching import match
 from ..core.metric import Metric
 from ..core.model import Model
 from ..core.offsets import Offsets
@@ -226,6 +227,7 @@ def _sown(
     """Labels by a few iterations of k-means from seeds, n for each run; `drawn` of them with each generator."""
     blocks, m, c, alone = rows.place.blocks, len(rows.origins), model.n_clusters, runs[0].setting.alone
     present = np.repeat(model.held((len(runs), m, c)), n, axis=0)
+    present = np.repeat(present.any(axis=1, keepdims=True), m, axis=1)  # numbers of seeds mean nothing yet
     Z, own_seeds = np.zeros((len(present), c, rows.n_features)), {}
     sharing = ~alone if not alone.all() else alone
     some, first = [b for b, one in zip(blocks, sharing, strict=True) if one], 0
@@ -246,7 +248,22 @@ def _sown(
     state = state_at(rows, plain, Z, Ms)
     state = replace(state, weights=[Weight(np.repeat(w, n, axis=0), None) for w in weights])
     state = alternate(rows, plain, state, max_iter=SEED_ITER, tol=TOL).state
-    return [[P[i] for P in state.Ps] for i in range(len(present))]
+    return [
+        _renumbered(runs[i // n].setting, [P[i] for P in state.Ps], [w[i // n] for w in weights])
+        for i in range(len(present))
+    ]
+
+
+def _renumbered(setting: Setting, labels: list[Array], us: list[Array]) -> list[Array]:
+    """Labels under the numbers that agree best with those of a setting, so that proportions and absences fit."""
+    if not setting.labelled:
+        return labels
+    tables = np.zeros((len(labels), setting.n_clusters, setting.n_clusters))
+    for table, own, given, u in zip(tables, labels, setting.labels, us, strict=True):
+        np.add.at(table, (own, given), u)
+    shared = match(tables[~setting.alone].sum(axis=0))
+    pairs = zip(labels, tables, setting.alone, strict=True)
+    return [(match(table) if alone else shared)[own] for own, table, alone in pairs]
 
 
 def located(rows: Blocks, labels: list[Array], n_clusters: int) -> Array:

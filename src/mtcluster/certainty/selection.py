@@ -30,7 +30,8 @@ class Selection:
     table : Table
         A row for each number of clusters, 1 included: `n_clusters`, `stability` (share of the rows that keep their
         cluster in refits to halves), `error` (its standard error), `reference` (median of the same of data without
-        clusters), `weakest` (stability of the least stable cluster), `across` (share of the rows of a task that get the
+        clusters), `seeded` (stability of the rows, fitted from seeds alone as those data are; NaN for directions and
+        counts), `weakest` (stability of the least stable cluster), `across` (share of the rows of a task that get the
         same cluster from the other tasks, NaN where they cannot tell), `between` (density between the two clusters that
         are separated least, relative to that at their centres), `supported`.
     tree : Table
@@ -77,8 +78,8 @@ def selection_of(counted: Counted) -> Selection:
     """The result of a count."""
     found, chosen, named = counted.numbers, counted.n_clusters, counted.named
     first = {
-        "n_clusters": 1, "stability": 1.0, "error": 0.0, "reference": 1.0, "weakest": 1.0, "across": float("nan"),
-        "between": float("nan"), "supported": chosen == 1,
+        "n_clusters": 1, "stability": 1.0, "error": 0.0, "reference": 1.0, "seeded": 1.0, "weakest": 1.0,
+        "across": float("nan"), "between": float("nan"), "supported": chosen == 1,
     }  # fmt: skip
     rows = [
         {
@@ -86,6 +87,7 @@ def selection_of(counted: Counted) -> Selection:
             "stability": one.stability,
             "error": one.error,
             "reference": float(np.median(one.reference)),
+            "seeded": one.evidence.plain if counted.blind else float("nan"),
             "weakest": one.weakest,
             "across": float("nan") if one.across is None else one.across,
             "between": one.between if np.isfinite(one.between) else float("nan"),
@@ -100,8 +102,8 @@ def _reason(counted: Counted) -> str:
     found, chosen, named = counted.numbers, counted.n_clusters, counted.named
     if counted.why == "none":
         return (
-            "One group: no number of clusters is more stable than in data without clusters of the same shape "
-            "(no clear structure)."
+            "One group: clusters of no number are more stable than in data without clusters of the same shape, fitted "
+            "in the same way (no clear structure)."
         )
     if chosen is None:
         best = max(found, key=lambda one: one.stability)

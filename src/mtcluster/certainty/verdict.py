@@ -38,9 +38,11 @@ class Verdict:
 
 def compared(overall: float, reference: Array) -> str:
     """Whether data are more stable than all, most or few data sets without clusters."""
-    if not len(reference) or overall > reference.max():
+    if not len(reference):
         return "yes"
-    return "barely" if overall > np.median(reference) else "no"
+    if overall <= np.median(reference):
+        return "no"
+    return "yes" if overall >= reference.max() else "barely"  # no more than all rows can keep their cluster
 
 
 def judge(overall: float, reference: Array, ratios: Array) -> Verdict:

@@ -13,7 +13,6 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 from .._utils.tables import Table
 from ..certainty import MEANINGS, Evidence, View, gather, judge, view_of
 from ..certainty.agreement import agreement
-from ..certainty.evidence import N_SEEDINGS
 from ..certainty.refits import Part, Setting, centered, located, refit
 from ..certainty.valleys import ratios
 from ..consensus import Consensus
@@ -33,6 +32,7 @@ from ..estimators._validation import open_rows
 __all__ = ["Stability", "stability"]
 
 N_REFERENCES = 10  # data sets without clusters
+N_SEEDINGS = 2  # starts of a refit, beside the clusters of the model
 MOVED = 0.1  # share of the rows from which on it is said that they depend on where tasks lie
 
 
@@ -92,6 +92,8 @@ class Stability:
     @property
     def sentences(self) -> list[str]:
         """What was found, in sentences."""
+        if len(self.cluster_stability) < 2:
+            return [f"How sure: {self.verdict}. There is one cluster, which holds all rows."]
         low, high = float(self.reference.min()), float(self.reference.max())
         said = [
             f"How sure: {self.verdict}. {MEANINGS[self.verdict][:1].upper()}{MEANINGS[self.verdict][1:]}.",
@@ -204,7 +206,7 @@ def stability(
         view = view_of(engine, Consensus(), frame.offset, frame.measured, (seed, seed))
         own = [labels[codes == k] + noise for k in range(len(names))]
         setting = _setting(view, own, c, frame)
-        [found] = gather(view, [setting], n_refits, N_REFERENCES, seed, tell=step)
+        [found] = gather(view, [setting], n_refits, N_REFERENCES, N_SEEDINGS, seed, tell=step)
         confidence = _confidence(model, engine, view, found, own, codes)
         moved = _location_share(view, setting, frame.offset, seed)
         step()
