@@ -163,3 +163,16 @@ def test_arrays_of_other_libraries(three):
         model = SPMTC((2, 4), random_state=0).fit(xp.asarray(X), tasks=tasks)
     assert model.n_clusters_ == 3
     assert model.shared_centers_.shape[0] == 3
+
+
+def test_auto_compares_no_more_clusters_than_there_are_rows_for():
+    X = np.r_[np.zeros((5, 2)), np.full((5, 2), 9.0)] + np.random.default_rng(0).normal(size=(10, 2))
+    assert SPMTC("auto", random_state=0).fit(X).selection_.table["n_clusters"] == [1, 2, 3, 4, 5]
+    with pytest.raises(ValueError, match="up to 10 needs 20 rows"):
+        SPMTC((2, 10), random_state=0).fit(X)
+
+
+@pytest.mark.parametrize("estimator", [ASI("auto", random_state=0), LSSMTC("auto", membership="nonnegative")])
+def test_every_estimator_gets_the_number_of_the_same_comparison(estimator):
+    X, _, tasks = make_multitask_blobs(80, 4, n_tasks=2, n_clusters=3, separation=12, random_state=0)
+    assert estimator.set_params(random_state=0).fit(X, tasks=tasks).n_clusters_ == 3

@@ -27,7 +27,7 @@ from ._capabilities import check_capabilities, check_sizes
 from ._deciding import DecidingMixin, Settled
 from ._fitted import FittedModelMixin
 from ._multistart import Run, best_of
-from ._numbers import asked_numbers, choose_number, chosen_number
+from ._numbers import asked_numbers, choose_number, chosen_number, few_enough
 from ._presence import cluster_presence
 from ._progress import FitProgress, tell, warn_user
 from ._validation import check_counting, open_rows
@@ -161,6 +161,8 @@ class MultiTaskClusterer(
             self.n_clusters_ = int(self.n_clusters)
             return
         tell(self, "select")
+        if isinstance(self.n_clusters, str):  # nobody asked for so many
+            numbers = few_enough(engine, numbers)
         self.selection_ = choose_number(self, engine, numbers, random_state)
         self.n_clusters_ = chosen_number(self.selection_)
         check_sizes(self, engine, self.n_clusters_)

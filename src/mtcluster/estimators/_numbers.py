@@ -49,6 +49,12 @@ def asked_numbers(n_clusters: Any) -> list[int] | None:
     return read_numbers(range(pair[0], pair[1] + 1))
 
 
+def few_enough(engine: Engine, numbers: list[int]) -> list[int]:
+    """The numbers that the rows suffice for, or the least."""
+    total = int(engine.summary.counting.sum())
+    return [number for number in numbers if 2 * number <= total] or numbers[:1]
+
+
 def choose_number(
     estimator: Any, engine: Engine, numbers: list[int], random_state: np.random.RandomState, verbose: int = 0
 ) -> Selection:
@@ -60,8 +66,11 @@ def choose_number(
             f"n_clusters up to {numbers[-1]} needs {2 * numbers[-1]} rows that count, twice as many as clusters, but "
             f"there are {total}: compare numbers up to {total // 2}, or give one."
         )
-    how, seed = estimator._consensus(), int(random_state.randint(np.iinfo(np.int32).max))
-    metric = metric_of(estimator, engine, estimator._plain_model(engine, how, numbers[0]), how.dimensions)
+    from ._spmtc import SPMTC  # numbers are chosen as for its defaults, whatever the estimator
+
+    plain, how = SPMTC(), estimator._consensus()
+    seed = int(random_state.randint(np.iinfo(np.int32).max))
+    metric = metric_of(plain, engine, plain._plain_model(engine, how, numbers[0]), how.dimensions)
     measured = candidates_decide(*metric)
     if measured:
         how = replace(how, sample=min(how.sample, SAMPLE), task_sample=min(how.task_sample, TASK_SAMPLE))
