@@ -8,14 +8,14 @@ suggested, if there is more structure than in data without clusters.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from ..core.arrays import Array
 from .bases import find_bases
-from .evidence import Evidence, gather
+from .evidence import Evidence, gather, reference_values
 from .refits import Setting
 from .valleys import ratios
 from .verdict import FAIRLY_STABLE, STABLE
@@ -27,6 +27,7 @@ N_REFERENCES = 3
 STABLE_CLUSTER = 0.85  # Jaccard index
 LEAST_ROWS = 10  # of a cluster
 SEPARATED = 0.65  # density between two clusters, relative to that at the sparser of their centres
+PROBED = range(2, 11)  # numbers that tell whether there is structure at all
 STRUCTURE = 0.9  # share of the data sets without clusters that are less stable, over all numbers
 AS_STABLE = 0.02  # share of the rows by which a number may be less stable than the most stable one
 ACROSS = 0.1  # by how much worse tasks may predict each other than halves do
@@ -100,15 +101,20 @@ def count_clusters(view: View, numbers: list[int], seed: int, tell: Callable[[],
     settings = find_bases(view, numbers, seed)
     tell()
     found = [_number(one) for one in gather(view, settings, N_REFITS, N_REFERENCES, N_SEEDINGS, seed, tell=tell)]
-    return Counted(found, *choose(found, view.measured), view.measured)
+    undecided = view.measured and not any(one.separated for one in found)
+    ranks = _other_ranks(view, numbers, seed) if undecided else []
+    return Counted(found, *choose(found, view.measured, ranks), view.measured)
 
 
-def choose(found: list[Number], gaps: bool) -> tuple[int | None, list[int], str]:
-    """The suggested number, those that are supported, and why; `gaps`: whether these may decide."""
+def choose(found: list[Number], gaps: bool, ranks: Sequence[float] = ()) -> tuple[int | None, list[int], str]:
+    """The suggested number, those that are supported, and why; `gaps`: whether these may decide.
+
+    `ranks`: of numbers that were not asked for, the share of data without clusters that are less stable than the rows.
+    """
     kept = consistent([one for one in found if one.separated]) if gaps else []
     if kept:
         return kept[-1].n_clusters, [one.n_clusters for one in kept], "separated"
-    if not _structured(found, gaps):
+    if not _structured(found, gaps, ranks):
         return 1, [], "none"
     stable = [one for one in found if one.stability >= FAIRLY_STABLE and one.weakest >= FAIRLY_STABLE]
     if not stable:
@@ -118,16 +124,27 @@ def choose(found: list[Number], gaps: bool) -> tuple[int | None, list[int], str]
     return named[0], named, "stable"
 
 
-def _structured(found: list[Number], blind: bool) -> bool:
+def _structured(found: list[Number], blind: bool, ranks: Sequence[float]) -> bool:
     """Whether the rows are more stable than data without clusters.
 
-    With several numbers one of them may be so by chance. `blind`: rows are compared that are fitted like these data, as
-    if nothing were known about them; votes have no such counterpart, and find nothing stable where there is nothing.
+    One of several numbers may be so by chance, so the same numbers count whatever was asked for. `blind`: rows are
+    compared that are fitted like these data, as if nothing were known about them; votes have no such counterpart, and
+    find nothing stable where there is nothing.
     """
     if not blind:
         return any(one.beats and one.stability >= STABLE for one in found)
-    ranks = [np.mean(one.evidence.plain > one.reference) for one in found]
-    return any(one.beats for one in found) and bool(np.mean(ranks) >= STRUCTURE)
+    own = [float(np.mean(one.evidence.plain > one.reference)) for one in found if one.n_clusters in PROBED]
+    return any(one.beats for one in found) and float(np.mean([*own, *ranks] or [1.0])) >= STRUCTURE
+
+
+def _other_ranks(view: View, numbers: list[int], seed: int) -> list[float]:
+    """The ranks of numbers that were not asked for."""
+    most = len(view.codes) // 2
+    others = [number for number in PROBED if number not in numbers and number <= most]
+    if not others:
+        return []
+    values = reference_values(view, find_bases(view, others, seed), N_REFERENCES, N_SEEDINGS, seed)
+    return np.mean(values[0] > values[1:], axis=0).tolist()
 
 
 def consistent(found: list[Number]) -> list[Number]:
