@@ -195,7 +195,7 @@ def _draw(curves: dict[str, tuple[Any, Any]], path: Path) -> None:
         at = np.minimum((confidence * BINS).astype(int), BINS - 1)
         kept = [b for b in np.unique(at) if np.sum(at == b) >= 20]
         points = [(confidence[at == b].mean(), right[at == b].mean()) for b in kept]
-        ax.plot(*zip(*points, strict=True), marker=marker, label=f"rows {name}")
+        ax.plot(*zip(*points, strict=True), marker=marker, label="new rows" if name == "new" else f"rows {name}")
     ax.set(xlabel="probability of the most probable cluster", ylabel="share of the rows that are right",
            xlim=(0.2, 1.02), ylim=(0.2, 1.02))  # fmt: skip
     ax.legend(frameon=False)
