@@ -8,6 +8,7 @@ relative to a default fit. `--quick` computes a few of each; `--only verdicts` (
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import warnings
 from collections import Counter
@@ -332,12 +333,15 @@ def times(quick: bool) -> list[str]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", type=Path, required=True, help="folder that gets index.md, reliability.png and parts/")
+    parser.add_argument(
+        "--out", type=Path, required=True, help="folder that gets index.md, reliability.png and parts.json"
+    )
     parser.add_argument("--only", action="append", choices=("verdicts", "probabilities", "numbers", "time"))
     parser.add_argument("--quick", action="store_true")
     arguments = parser.parse_args()
-    parts = arguments.out / "parts"
-    parts.mkdir(parents=True, exist_ok=True)
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    kept = arguments.out / "parts.json"  # parts may be made one at a time
+    texts = json.loads(kept.read_text(encoding="utf-8")) if kept.exists() else {}
     made = {
         "verdicts": partial(verdicts, arguments.quick),
         "probabilities": partial(probabilities, arguments.quick, arguments.out),
@@ -345,14 +349,15 @@ def main() -> None:
         "time": partial(times, arguments.quick),
     }
     for name in arguments.only or made:
-        (parts / f"{name}.md").write_text("\n".join(made[name]()) + "\n", encoding="utf-8")
+        texts[name] = "\n".join(made[name]()) + "\n"
+        kept.write_text(json.dumps(texts, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     head = (
         "# Certainty\n\nMade by `python -m benchmarks.certainty --out docs/results/certainty`, with the sets of the "
         "data folder if there is one. Generated data have other seeds than those that rules were chosen on. What the "
         "numbers say is in the [interpretation](interpretation.md).\n\n"
     )
-    texts = [path.read_text(encoding="utf-8") for path in (parts / f"{name}.md" for name in made) if path.exists()]
-    (arguments.out / "index.md").write_text(head + "\n".join(texts), encoding="utf-8")
+    text = head + "\n".join(texts[name] for name in made if name in texts)
+    (arguments.out / "index.md").write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":
