@@ -34,9 +34,7 @@ def agreement(fits: Refitted, codes: Array, weights: Array) -> Agreement:
     for r, part in enumerate(fits.parts):
         np.add.at(tables[r], (codes, fits.labels[r], own), weights)
         if part.left_out:
-            others = np.setdiff1d(np.arange(m), part.left_out)
-            held = setting.present[others].any(axis=0)
-            compared[r] = np.asarray(held)[own]
+            compared[r] = setting.held_without(part.left_out)[own]
     orders = np.zeros((R, m, c), dtype=int)
     for r, part in enumerate(fits.parts):
         together = ~setting.alone

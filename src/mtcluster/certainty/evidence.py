@@ -63,8 +63,7 @@ class Evidence:
         same = total = 0.0
         for r, part in enumerate(self.fits.parts):
             if part.left_out:
-                others = np.setdiff1d(np.arange(len(setting.labels)), part.left_out)
-                common = setting.present & setting.present[others].any(axis=0)
+                common = setting.present & setting.held_without(part.left_out)
                 judged = [k for k in part.left_out if common[k].sum() > 1]
                 at = np.isin(codes, judged) & common[codes, own]
                 same += float(self.weights[at] @ self.agreement.kept[r, at])

@@ -50,6 +50,10 @@ class Setting:
         """(m, c) what tasks may hold where it is not known: all clusters that some task holds."""
         return np.broadcast_to(self.present.any(axis=0), self.present.shape)
 
+    def held_without(self, tasks: list[int]) -> Array:
+        """(c,) clusters that some of the other tasks hold."""
+        return np.asarray(np.delete(self.present, tasks, axis=0).any(axis=0))
+
     def log_shares(self, us: list[Array]) -> Array:
         """(m, c) log of the proportions of the clusters in the tasks that share."""
         c = self.n_clusters
@@ -203,7 +207,7 @@ def _model(rows: Blocks, runs: list[Run], measured: bool) -> Model:
         setting, own, out = run.setting, run.setting.n_clusters, run.part.left_out
         present[i, :, :own], log_shares[i, :, :own] = setting.present, setting.log_shares(us)
         if out:
-            held = setting.present[np.setdiff1d(np.arange(m), out)].any(axis=0)
+            held = setting.held_without(out)
             present[i, :, :own] &= held
             present[i, out, :own] = held  # where it is not known what a task holds, it may hold all that others do
             log_shares[i, out] = 0.0
@@ -282,8 +286,8 @@ def centered(rows: Blocks) -> Array:
     return means - sizes @ means / sizes.sum()
 
 
-def distances(rows: Blocks, fits: Refitted) -> tuple[list[Array], Any]:
-    """(R, c, n_k) half of what each label adds to the losses, without proportions, and the terms they come from."""
+def distances(rows: Blocks, fits: Refitted) -> Array:
+    """(R, c, n) half of what each label adds to the losses of all rows, task by task, without proportions."""
     terms = fits.model.terms(fits.centers, rows.origins, energy=False)
 
     def job(place: Any) -> tuple[Any, ...]:
@@ -293,4 +297,4 @@ def distances(rows: Blocks, fits: Refitted) -> tuple[list[Array], Any]:
             made.append(D if terms.prior is None else D - terms.prior[:, k, :, None])
         return made, None
 
-    return rows.apply(job, outputs=1)[0], terms
+    return np.concatenate(rows.apply(job, outputs=1)[0], axis=2)

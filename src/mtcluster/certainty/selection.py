@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from .._utils.tables import Table
+from .._utils.text import listed
 from ..core.arrays import Array
 from .counting import SEPARATED, Counted, Number
 
@@ -115,10 +116,10 @@ def _reason(counted: Counted) -> str:
     kept = f"{_percent(one.stability)} of the rows keep their cluster in halves of the data"
     if counted.why == "separated":
         others = [number for number in named if number != chosen]
-        coarser = f" {_listed(others)} clusters are separated too, and coarser." if others else ""
+        coarser = f" {listed(others, final=' and ')} clusters are separated too, and coarser." if others else ""
         reason = f"{chosen} clusters: {kept}, and rows are rarer between them.{coarser}"
     else:
-        finer = f" About as stable: {_listed(named[1:])}." if len(named) > 1 else ""
+        finer = f" About as stable: {listed(named[1:], final=' and ')}." if len(named) > 1 else ""
         but = "" if one.between <= SEPARATED else ", but clusters run into each other"
         reason = f"{chosen} clusters: {kept}{but}.{finer}"
     last = found[-1].n_clusters
@@ -151,7 +152,3 @@ def _by_size(labels: Array) -> Array:
 
 def _percent(share: float) -> str:
     return f"{100 * share:.0f} %" if share < 0.995 else "all" if share == 1 else "more than 99 %"
-
-
-def _listed(numbers: list[int]) -> str:
-    return ", ".join(map(str, numbers[:-1])) + (" and " if len(numbers) > 1 else "") + str(numbers[-1])

@@ -24,7 +24,7 @@ def counts(rows: Blocks, fits: Refitted, orders: Array, codes: Array, weights: A
     matched with, `orders` (R, m, c): in tasks that are left alone, others than elsewhere.
     """
     c, alone = fits.setting.n_clusters, fits.setting.alone
-    found, D = np.zeros((c, c, 3)), np.concatenate(distances(rows, fits)[0], axis=2)[:, :c]
+    found, D = np.zeros((c, c, 3)), distances(rows, fits)[:, :c]
     apart = _squared_distances(rows, fits)[:, :, :c, :c]
     halves = [r for r, part in enumerate(fits.parts) if not part.left_out]
     groups = [group for group in (np.flatnonzero(~alone), *np.flatnonzero(alone)[:, None]) if len(group)]

@@ -10,8 +10,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from .._utils.tables import Table
-from ..certainty import MEANINGS, Evidence, View, gather, judge, view_of
+from ..certainty import Evidence, View, gather, judge, view_of
 from ..certainty.agreement import agreement
 from ..certainty.refits import Part, Setting, centered, located, refit
 from ..certainty.valleys import ratios
@@ -28,105 +27,12 @@ from ..estimators._baselines import PerTask
 from ..estimators._metric import candidates_decide
 from ..estimators._progress import bar
 from ..estimators._validation import open_rows
+from ._stability_result import Stability, table_of
 
 __all__ = ["Stability", "stability"]
 
 N_REFERENCES = 10  # data sets without clusters
 N_SEEDINGS = 2  # starts of a refit, beside the clusters of the model
-MOVED = 0.1  # share of the rows from which on it is said that they depend on where tasks lie
-
-
-@dataclass(frozen=True)
-class Stability:
-    """What `stability` found.
-
-    Attributes
-    ----------
-    verdict : {"clear", "fair", "unsure", "no clear structure"}
-        How sure one can be of the clusters.
-    overall : float
-        Share of the rows that keep their cluster, mean over refits.
-    reference : array
-        The same of data sets without clusters.
-    beats : {"yes", "barely", "no"}
-        Whether `overall` is above all of `reference`, above most of it, or not.
-    cluster_stability : array of shape (c,)
-        Jaccard index of each cluster with its match, mean over refits; NaN for a cluster without rows.
-    cluster_task_stability : array of shape (m, c)
-        The same within each task; NaN where the task has no rows of the cluster.
-    row_confidence : array of shape (n,)
-        For each row, the share of the refits that keep it with its cluster.
-    between : array of shape (c, c)
-        For i < j the density of rows halfway between two neighbouring clusters, relative to the sparser of their
-        centres: below 0.5 there is a gap, at 1 there is none. NaN for clusters that are no neighbours.
-    across : float or None
-        Share of the rows of a task that get the same cluster from the other tasks; None where these cannot tell.
-    location_share : float or None
-        Share of the rows that change their cluster if the location of tasks is treated the other way: removed if the
-        model keeps it, kept if it estimates it. None: fewer than two tasks share, rows are directions, or the means of
-        tasks are removed.
-    tasks : list
-        Labels of the tasks.
-    n_refits, n_rows : int
-        Number of refits, and of the rows that they see.
-    table : Table
-        A row for each cluster: its rows, its stability, the neighbour that it is separated from least, and its
-        stability in each task.
-    """
-
-    verdict: str
-    overall: float
-    reference: Array
-    beats: str
-    cluster_stability: Array
-    cluster_task_stability: Array
-    row_confidence: Array
-    between: Array
-    across: float | None
-    location_share: float | None
-    tasks: list[Any]
-    n_refits: int
-    n_rows: int
-    table: Table
-
-    @property
-    def sentences(self) -> list[str]:
-        """What was found, in sentences."""
-        if len(self.cluster_stability) < 2:
-            return [f"How sure: {self.verdict}. There is one cluster, which holds all rows."]
-        low, high = float(self.reference.min()), float(self.reference.max())
-        said = [
-            f"How sure: {self.verdict}. {MEANINGS[self.verdict][:1].upper()}{MEANINGS[self.verdict][1:]}.",
-            f"{100 * self.overall:.0f} % of the rows keep their cluster when the model is fitted again to halves of "
-            f"{self.n_rows} rows; in data without clusters of the same shape it would be {100 * low:.0f} to "
-            f"{100 * high:.0f} %.",
-        ]
-        if self.location_share is not None and self.location_share >= MOVED:
-            said.append(
-                f"It matters where tasks lie: {100 * self.location_share:.0f} % of the rows would change their cluster "
-                "if the location of the tasks were treated the other way."
-            )
-        return said
-
-    def __str__(self) -> str:
-        return "\n".join([*self.sentences, "", str(self.table)])
-
-    def plot(self, ax: Any = None) -> Any:
-        """The stability of each cluster, and of data without clusters.
-
-        Parameters
-        ----------
-        ax : matplotlib axes, optional
-            Where to draw. None: new axes.
-
-        Returns
-        -------
-        ax : matplotlib axes
-            With the drawing.
-        """
-        from ..plotting import plot_stability
-
-        return plot_stability(self, ax)
 
 
 def stability(
@@ -263,7 +169,7 @@ def _confidence(model: Any, engine: Engine, view: View, found: Evidence, own: li
 def _others(
     model: Any, engine: Engine, view: View, found: Evidence, halves: Array, own: list[Array], codes: Array
 ) -> list[Array]:
-    """For all rows of each task, the share of the refits that keep them: the nearest centre of a refit labels a row."""
+    """For all rows of each task, the share of the refits that keep them; rows go to the nearest centre of a refit."""
     shape, total = _shape(model, engine, found.fits.setting), [np.zeros(len(one)) for one in own]
     ends = np.cumsum([len(at) for at in view.positions])[:-1]
     for r in halves:
@@ -327,25 +233,5 @@ def _result(
         tasks=tasks,
         n_refits=n_refits,
         n_rows=len(found.weights),
-        table=_table(clusters, cells, between, sizes, tasks),
+        table=table_of(clusters, cells, between, sizes, tasks),
     )
-
-
-def _table(clusters: Array, cells: Array, between: Array, sizes: Array, tasks: list[Any]) -> Table:
-    """A row for each cluster."""
-    both = np.fmax(between, between.T)
-    rows = []
-    for j, size in enumerate(sizes.tolist()):
-        known = np.flatnonzero(np.isfinite(both[j]))
-        worst = int(known[np.argmax(both[j, known])]) if len(known) else None
-        row = {
-            "cluster": j,
-            "rows": size,
-            "stability": float(clusters[j]),
-            "next_to": "" if worst is None else str(worst),
-            "between": float("nan") if worst is None else float(both[j, worst]),
-        }
-        if len(tasks) > 1:
-            row |= {f"in {task}": float(cells[k, j]) for k, task in enumerate(tasks)}
-        rows.append(row)
-    return Table.from_rows(rows)
