@@ -263,7 +263,11 @@ class Consensus:
         """
         seeds = random_state.randint(np.iinfo(np.int32).max, size=3).tolist()
         framing = self._framing(rows, model, offset, per_task, seeds)
-        found, embedder, m = framing.find(), framing.embedder, len(rows.origins)
+        found = framing.find()
+        if framing.embedder.gaps:  # once more, with what these clusters expect in place of missing values
+            framing = self._framing(rows, model, offset, per_task, seeds, framing.completed(found))
+            found = framing.find()
+        embedder, m = framing.embedder, len(rows.origins)
         weights = found.within_weight if measured else np.where(found.within_weight == 1, 1.0, model.within_weight)
         frame = replace(
             model, within_weight=weights, metric=found.metric if measured else None, matched=found.chosen.matched,
@@ -296,8 +300,11 @@ class Consensus:
         seeds = random_state.randint(np.iinfo(np.int32).max, size=3).tolist()
         return replace(model, metric=self._framing(rows, model, "none", None, seeds).metric)
 
-    def _framing(self, rows: RowSource, model: Model, offset: str, per_task: Array | None, seeds: list[int]) -> Framing:
-        embedder = self.embedder(rows, (seeds[0], seeds[1]), scaled=True)
+    def _framing(
+        self, rows: RowSource, model: Model, offset: str, per_task: Array | None, seeds: list[int],
+        embedder: Embedder | None = None,
+    ) -> Framing:  # fmt: skip
+        embedder = embedder or self.embedder(rows, (seeds[0], seeds[1]), scaled=True)
         embedding = plain = embedder.embedding(offset if offset in ("mean", "scale") else "none").counted()
         if self.downweight:
             embedding = embedding.downweighted(self.distant_neighbor, self.distant, DISTANT_POWER)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import sha256
@@ -23,6 +24,7 @@ from ..core.blocks import Block, RowSource
 from ..core.jobs import energies
 from ..core.offsets import OFFSETS, Offsets
 from ..core.sampling import Sampling, take_sample
+from .completion import complete, has_gaps
 from .directions import leading_directions, times
 
 UNIT = 1e-3  # rows whose lengths differ by no more than this share of their spread are directions
@@ -127,9 +129,23 @@ class Embedder:
     ) -> None:
         self.rows, self.dimensions, self.n_neighbors, self.seed = rows, dimensions, n_neighbors, seeds[1]
         self.scaled = scaled  # are columns, where all of them are kept, divided by their deviation within tasks?
-        self.sample, self.positions = take_sample(rows, sampling, np.random.default_rng(seeds[0]))
+        self.given, self.positions = take_sample(rows, sampling, np.random.default_rng(seeds[0]))
+        self.sample = complete(self.given, dimensions) if self.gaps else self.given  # whole rows
         self.unit_rows = directional(rows.summary)
         self._embeddings: dict[str, Embedding] = {}
+
+    @property
+    def gaps(self) -> bool:
+        """Whether values of the sample are missing."""
+        return has_gaps(self.given)
+
+    def with_sample(self, sample: list[Block]) -> Embedder:
+        """The same with other values in place of those that are missing."""
+        found = copy(self)
+        for name in ("V", "coordinates", "_whole", "scale", "neighbors", "_plain", "unit"):
+            found.__dict__.pop(name, None)
+        found.sample, found._embeddings = sample, {}
+        return found
 
     @cached_property
     def V(self) -> Array | None:  # noqa: N802

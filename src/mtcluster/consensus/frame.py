@@ -14,8 +14,10 @@ import numpy as np
 from ..core.arrays import Array
 from ..core.blocks import Blocks
 from ..core.metric import STRENGTH, Metric
+from ..core.model import Model
 from ..core.relations import align, relatedness_by_common
 from .candidates import SMOOTHING, Candidates, Chosen
+from .completion import by_clusters
 from .embedding import Embedder, Embedding
 from .members import blocks_of
 from .presence import Presence, find_presence
@@ -112,6 +114,17 @@ class Framing:
         return Frame(
             labels, self.metric, chosen, np.where(alone, 1.0, share), log_shares, present, held.support, kinship, least
         )  # fmt: skip
+
+    def completed(self, found: Frame) -> Embedder:
+        """The sample with what the clusters that were found expect in place of missing values."""
+        embedder, chosen = self.embedder, found.chosen
+        if embedder.V is not None:
+            return embedder
+        model = Model(
+            self.n_clusters, 0.0, self.n_clusters, metric=self.metric, matched=chosen.matched,
+            shrinkage=np.array([chosen.shrinkage]), present=found.present[None],
+        )  # fmt: skip
+        return embedder.with_sample(by_clusters(embedder.given, model, found.labels))
 
     def _choose(self, embedding: Embedding) -> Chosen:
         return self.how.choose(embedding, self.seen_prior, self.n_clusters, self.frames, self.rng)

@@ -87,7 +87,18 @@ def squared_norms(X: Matrix, origin: Array, xp: Any = np) -> Array:
             squares = type(X)((values**2, X.indices, X.indptr), shape=X.shape)
             return xp.asarray(squares.sum(axis=1), dtype=X.dtype).ravel()
         moved = X - like(origin, X, xp) if origin.any() else X
-        return xp.sum(moved * moved, axis=1)
+        squares = xp.sum(moved * moved, axis=1)
+        return xp.sum(without_gaps(moved, xp) ** 2, axis=1) if has_gaps(squares, xp) else squares
+
+
+def has_gaps(values: Array, xp: Any = np) -> bool:
+    """Whether some values are not there (NaN)."""
+    return bool(xp.isnan(xp.sum(values)))
+
+
+def without_gaps(X: Array, xp: Any = np, instead: Any = 0.0) -> Array:
+    """Dense rows with something else in place of NaN."""
+    return xp.where(xp.isnan(X), xp.asarray(instead, dtype=X.dtype, device=getattr(X, "device", None)), X)
 
 
 def entry_counts(X: Matrix, xp: Any = np) -> Array:
@@ -108,11 +119,17 @@ class Summary:
     filled: float  # Σ u over the rows that are not all zero
     shortest: float  # smallest and largest ‖x‖² > 0 of the rows with u > 0
     longest: float
+    observed: Array  # (m, d) Σ u over the rows that have a value in a column, or (m, 1) where none is missing
+    gaps: int = 0  # number of values that are missing
 
     @property
     def means(self) -> Array:
-        """(m, d) mean of each task."""
-        return self.sums / np.where(self.sizes > 0, self.sizes, 1)[:, None]
+        """(m, d) mean of each task; of all tasks in columns that it has not."""
+        found = self.sums / np.where(self.observed > 0, self.observed, 1)
+        if self.gaps and np.any(self.observed == 0):
+            total = np.broadcast_to(self.observed, self.sums.shape).sum(axis=0)
+            found = np.where(self.observed > 0, found, self.sums.sum(axis=0) / np.where(total > 0, total, 1))
+        return found
 
     @property
     def centers(self) -> Array:
@@ -130,11 +147,19 @@ def summarize(Xs: Sequence[Matrix], us: Sequence[Array], xp: Any = np) -> Summar
     m, d = len(Xs), int(Xs[0].shape[1])
     sums, energy, filled, shortest, longest = np.zeros((m, d)), 0.0, 0.0, np.inf, 0.0
     rows = np.array([X.shape[0] for X in Xs])
+    sizes = np.array([float(xp.sum(u, dtype=xp.float64)) for u in us])
     entries = np.zeros((m, d), dtype=int) if is_sparse(Xs[0]) else rows[:, None]
+    missing, gaps = np.zeros((m, d)), 0
     for k, (X, u) in enumerate(zip(Xs, us, strict=True)):
         for part in pieces(X) if X.shape[0] else []:
             some, w = rows_at(X, part), u[part]
-            sums[k] += host(some.T @ w)
+            total = host(some.T @ w)
+            if not is_sparse(some) and np.isnan(total).any():
+                G = xp.isnan(some)
+                gaps += int(xp.sum(xp.astype(G, xp.int64)))
+                missing[k] += host(xp.astype(G, w.dtype).T @ w)
+                total = host(without_gaps(some, xp).T @ w)
+            sums[k] += total
             if is_sparse(some):
                 entries[k] += entry_counts(some, xp)
             squares, w = host(squared_norms(some, np.zeros(d), xp)).astype(np.float64), host(w).astype(np.float64)
@@ -142,9 +167,11 @@ def summarize(Xs: Sequence[Matrix], us: Sequence[Array], xp: Any = np) -> Summar
             filled += float(w[squares > 0].sum())
             squares = squares[(w > 0) & (squares > 0)]
             shortest, longest = squares.min(initial=shortest), squares.max(initial=longest)
-    sizes = np.array([float(xp.sum(u, dtype=xp.float64)) for u in us])
+    observed = np.maximum(sizes[:, None] - missing, 0) if gaps else sizes[:, None]
     counting = np.array([int(np.count_nonzero(host(u) > 0)) for u in us])
-    return Summary(rows, counting, sizes, sums, entries, energy, filled, float(shortest), float(longest))
+    return Summary(
+        rows, counting, sizes, sums, entries, energy, filled, float(shortest), float(longest), observed, gaps
+    )
 
 
 def host(values: Any) -> Array:
@@ -191,10 +218,12 @@ def batch_of(n: int) -> int:
     return min(range(DEVICE_ROWS, DEVICE_ROWS // 2, -1), key=lambda size: n % size)
 
 
-def not_finite(X: Matrix, xp: Any = np) -> Array:
-    """Which rows hold NaN or infinity."""
+def not_finite(X: Matrix, xp: Any = np, *, missing: bool = False) -> Array:
+    """Which rows hold NaN or infinity; `missing`: NaN in dense rows is a value that is not there."""
     values = X.data if is_sparse(X) else X
     with np.errstate(over="ignore", invalid="ignore"):
+        if missing and not is_sparse(X) and not np.isfinite(float(xp.sum(values))):
+            return np.flatnonzero(host(xp.any(xp.isinf(values), axis=1)))
         if np.isfinite(float(xp.sum(values))) or bool(xp.all(xp.isfinite(values))):
             return np.zeros(0, dtype=np.intp)
         if is_sparse(X):

@@ -8,7 +8,7 @@ the place is: a `RowSource` runs them, in this process (`Blocks`) or elsewhere (
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -23,12 +23,15 @@ from .arrays import (
     Matrix,
     Picked,
     Summary,
+    has_gaps,
     host,
     is_sparse,
+    like,
     pieces,
     rows_at,
     squared_norms,
     summarize,
+    without_gaps,
 )
 
 WORTH_THREADS = 2**22  # numbers in X times columns from which on threads gain more than they cost
@@ -46,9 +49,20 @@ class Block:
     sq: Array  # (n_k,) ‖x − origin‖²
     origin: Array  # (d,), in NumPy's memory
     xp: Any = np  # the library of the arrays, as the array API standard has it
+    observed: Array | None = None  # (n_k,) share of the values of a row that are there; None: no value is missing
+    patterns: dict[tuple[int, int], Any] = field(default_factory=dict)  # which values some of the rows lack, once known
 
     def __len__(self) -> int:
         return int(self.X.shape[0])
+
+    def filled(self, X: Matrix) -> tuple[Matrix, Array | None]:
+        """Some of the rows with the origin where values are missing, and where that is (n, d); None: nowhere.
+
+        Seen from the origin missing values are then 0, in products with centres and in sums.
+        """
+        if self.observed is None or not has_gaps(X, self.xp):
+            return X, None
+        return without_gaps(X, self.xp, like(self.origin, X, self.xp)), self.xp.isnan(X)
 
 
 @dataclass(frozen=True)
@@ -59,14 +73,36 @@ class Totals:
     T: Array  # (R, m, c, d) PᵀVX
     value: Array  # (R,) Σ v L
     XX: Array | None = None  # (R, c, …) second moments of the clusters around the origins, where these have covariances
+    gaps: GapSums | None = None  # what missing values add; None: none is missing
 
     def __add__(self, other: Totals) -> Totals:
         XX = None if self.XX is None or other.XX is None else self.XX + other.XX
-        return Totals(self.S + other.S, self.T + other.T, self.value + other.value, XX)
+        gaps = self.gaps + other.gaps if self.gaps and other.gaps else self.gaps or other.gaps
+        return Totals(self.S + other.S, self.T + other.T, self.value + other.value, XX, gaps)
 
     def runs(self, at: list[int]) -> Totals:
         """Those of some runs."""
-        return Totals(self.S[at], self.T[at], self.value[at], None if self.XX is None else self.XX[at])
+        XX, gaps = None if self.XX is None else self.XX[at], None if self.gaps is None else self.gaps.runs(at)
+        return Totals(self.S[at], self.T[at], self.value[at], XX, gaps)
+
+
+@dataclass(frozen=True)
+class GapSums:
+    """Sums over missing values, and over what is expected in their place, seen from the origin."""
+
+    missing: Array  # (R, m, c, d) the weight of rows that lack a value
+    own: Array  # (R, m, c, d) Σ of what the centre of the task says of it
+    shared: Array  # (R, m, c, d) Σ of what the shared centre says of it
+    XX: Array | None  # (R, d, d) what both add to the scatter that the metric is made from; None: there is no metric
+
+    def __add__(self, other: GapSums) -> GapSums:
+        both = [XX for XX in (self.XX, other.XX) if XX is not None]
+        XX = sum(both[1:], both[0]) if both else None
+        return GapSums(self.missing + other.missing, self.own + other.own, self.shared + other.shared, XX)
+
+    def runs(self, at: list[int]) -> GapSums:
+        """Those of some runs."""
+        return GapSums(self.missing[at], self.own[at], self.shared[at], None if self.XX is None else self.XX[at])
 
 
 @dataclass(frozen=True)
@@ -88,6 +124,10 @@ class RowSource(Protocol):
     @property
     def summary(self) -> Summary:
         """What one pass over the rows tells."""
+
+    @property
+    def gaps(self) -> bool:
+        """Whether values are missing."""
 
     def apply(self, job: Job, *values: PerRow, outputs: int = 0) -> tuple[Any, ...]:
         """Run a job in every place: so many outputs per row, which stay there, and the sum of what the jobs add up."""
@@ -120,8 +160,10 @@ class Place:
         sqs: Sequence[Array] | None = None,
         xp: Any = np,
         each: Each = map,
+        observed: Sequence[Array | None] | None = None,
     ) -> None:
         self.Xs, self.us, self.origins, self.sqs, self.xp = list(Xs), us, origins, sqs, xp
+        self.observed = observed or [None] * len(self.Xs)
         self.piece = min(PIECE * max(getattr(each, "n_threads", 1) // 2, 1), LARGEST_PIECE)
         self._each, self._numbers = each, sum(X.shape[0] * X.shape[1] for X in self.Xs)
 
@@ -131,7 +173,8 @@ class Place:
         origins, us = np.asarray(self.origins), self.us or []
         if self.sqs is None:
             return [make_block(X, u, o, self.xp) for X, u, o in zip(self.Xs, us, origins, strict=True)]
-        return [Block(*given, self.xp) for given in zip(self.Xs, us, self.sqs, origins, strict=True)]
+        given = zip(self.Xs, us, self.sqs, origins, self.observed, strict=True)
+        return [Block(X, u, sq, origin, self.xp, share) for X, u, sq, origin, share in given]
 
     def over_pieces(self, n_columns: int, job: Callable[[int, slice, Matrix], Any]) -> Iterator[tuple[int, Any]]:
         """(task, answer of the job) for all pieces that are not empty, in an order that is always the same.
@@ -190,9 +233,9 @@ class Blocks:
     few = 2**16
 
     def __init__(self, blocks: list[Block], each: Each = map, xp: Any = np) -> None:
-        Xs, us, sqs = ([getattr(b, name) for b in blocks] for name in ("X", "u", "sq"))
+        Xs, us, sqs, shares = ([getattr(b, name) for b in blocks] for name in ("X", "u", "sq", "observed"))
         self.origins = np.stack([b.origin for b in blocks])
-        self.place = Place(Xs, us, self.origins, sqs, xp, each)
+        self.place = Place(Xs, us, self.origins, sqs, xp, each, shares)
         self.n_features = int(Xs[0].shape[1])
         self.dtype = np.dtype(str(sqs[0].dtype).rpartition(".")[2])
 
@@ -200,6 +243,11 @@ class Blocks:
     def summary(self) -> Summary:
         """What one pass over the rows tells."""
         return summarize(self.place.Xs, self.place.us or [], self.place.xp)
+
+    @property
+    def gaps(self) -> bool:
+        """Whether values are missing."""
+        return any(share is not None for share in self.place.observed)
 
     def apply(self, job: Job, *values: PerRow, outputs: int = 0) -> tuple[Any, ...]:
         """Run a job on all rows."""
@@ -236,11 +284,20 @@ def make_block(X: Matrix, u: Any, origin: Array, xp: Any = np) -> Block:
             raise ValueError(
                 f"X holds values whose squares overflow in {X.dtype}: the largest is {largest:.1e}. Rescale X."
             )
-    return Block(X, u, sq, origin, xp)
+    if is_sparse(X) or not any(has_gaps(rows_at(X, part), xp) for part in parts):
+        return Block(X, u, sq, origin, xp)
+    shares = [observed_share(rows_at(X, part), xp) for part in parts]
+    return Block(X, u, sq, origin, xp, shares[0] if len(shares) == 1 else xp.concat(shares))
+
+
+def observed_share(X: Array, xp: Any = np) -> Array:
+    """(n,) the share of its values that a row has; 1 for rows without any, which count nothing."""
+    share = 1 - xp.mean(xp.astype(xp.isnan(X), X.dtype), axis=1)
+    return xp.where(share > 0, share, xp.ones_like(share))
 
 
 def _largest(X: Matrix, xp: Any) -> float:
-    return float(abs(X).max()) if is_sparse(X) else float(xp.max(xp.abs(X)))
+    return float(abs(X).max()) if is_sparse(X) else float(xp.max(xp.abs(without_gaps(X, xp))))
 
 
 def counting(block: Block) -> Array:
@@ -263,5 +320,5 @@ def coordinates(block: Block, at: Array, V: Array) -> Array:
     """Rows of a block at some positions among those with u > 0, times V; few are copied at a time."""
     step = max(PIECE // block.X.shape[1], LEAST_ROWS)
     some = (take(block, at[i : i + step]) for i in range(0, len(at), step))
-    found = [np.asarray(rows_at(part.X, slice(0, len(part))) @ V) for part in some]
+    found = [np.asarray(part.filled(rows_at(part.X, slice(0, len(part))))[0] @ V) for part in some]
     return np.concatenate([np.zeros((0, V.shape[1])), *found])

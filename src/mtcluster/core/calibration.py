@@ -16,14 +16,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 from scipy.optimize import brentq
 from scipy.special import gammainc, gammaincinv
 
 from .arrays import Array
-from .blocks import Block, Blocks, Place, RowSource, Weight
+from .blocks import Block, Blocks, Place, RowSource, Weight, make_block
 from .centers import Centers
+from .gaps import completed
 from .jobs import losses
 from .model import Model, State
 from .pacing import Schedule
@@ -53,14 +55,16 @@ def temperatures(rows: RowSource, model: Model, pace: Schedule, centers: Centers
         return found
     alone = model.left_alone(len(found))
     source, final = Blocks(sample), centers.runs(None)
-    terms = model.terms(final, source.origins, energy=False)
+    terms = model.terms(final, source.origins, energy=False, gaps=source.gaps)
     Ds = [h[..., None] - A for h, A in zip(np.swapaxes(terms.h, 0, 1), _products(source, terms), strict=True)]
     labels = [np.argmin(D[0], axis=0) for D in Ds]
-    job = partial(losses, terms=model.terms(final, source.origins), membership=model.membership)
+    whole = model.terms(final, source.origins, gaps=source.gaps)
+    job = partial(losses, terms=whole, membership=model.membership)
     vs = pace.weights(source, source.apply(job, [P[None] for P in labels])[0], pace.fractions[-1])
     weights = [block.u * np.maximum(v, LITTLE) for block, v in zip(sample, vs, strict=True)]
     halves = _halves([len(block) for block in sample], rng)
-    seen = list(_held_out(source, model, centers, labels, weights, halves))
+    observed = [1.0 if block.observed is None else block.observed for block in sample]
+    seen = list(_held_out(_completed(source, terms, labels), model, centers, labels, weights, halves, observed))
     for tasks in (np.flatnonzero(alone), np.flatnonzero(~alone)):
         if len(tasks):
             own = _joined([part for part in seen if part.task in tasks])
@@ -104,10 +108,24 @@ def _halves(sizes: list[int], rng: np.random.Generator) -> list[Array]:
     return found
 
 
+def _completed(source: Blocks, terms: Terms, labels: list[Array]) -> Blocks:
+    """The rows with what the clusters of the fit expect in place of missing values."""
+    if terms.gaps is None:
+        return source
+    blocks = source.place.blocks
+    tasks = [terms.gaps.of_task(k, block.sq, np) for k, block in enumerate(blocks)]
+    rows = [completed(*given) for given in zip(blocks, tasks, labels, strict=True)]
+    return Blocks([make_block(X, block.u, block.origin) for X, block in zip(rows, blocks, strict=True)])
+
+
 def _held_out(
-    source: Blocks, model: Model, centers: Centers, labels: list[Array], weights: list[Array], halves: list[Array]
-) -> Iterator[_Seen]:
-    """Fit halves of the rows again, from the labels of all, and compare the other halves with the centres."""
+    source: Blocks, model: Model, centers: Centers, labels: list[Array], weights: list[Array], halves: list[Array],
+    observed: list[Any],
+) -> Iterator[_Seen]:  # fmt: skip
+    """Fit halves of the rows again, from the labels of all, and compare the other halves with the centres.
+
+    What was expected in place of missing values is no distance, so the others count by the share that is `observed`.
+    """
     prepared, blocks = model.coupling.prepare(source), source.place.blocks
     for group in side_by_side(source, model, 2 * N_SPLITS):
         fitted = [half[group.start : group.stop] for half in halves]
@@ -118,11 +136,11 @@ def _held_out(
         counts = [Weight(w * half, None) for w, half in zip(weights, fitted, strict=True)]
         state = State(centers.runs(None).runs([0] * len(group)), Ps, None, counts)
         again = alternate(source, model, state, max_iter=MAX_ITER, tol=TOL, prepared=prepared).state.centers
-        yield from _compared(source, model, again, labels, fitted)
+        yield from _compared(source, model, again, labels, fitted, observed)
 
 
 def _compared(
-    source: Blocks, model: Model, centers: Centers, labels: list[Array], fitted: list[Array]
+    source: Blocks, model: Model, centers: Centers, labels: list[Array], fitted: list[Array], observed: list[Any]
 ) -> Iterator[_Seen]:
     """Rows that were not fitted, and the centres of the runs."""
     terms, blocks = model.terms(centers, source.origins, energy=False), source.place.blocks
@@ -138,7 +156,7 @@ def _compared(
         yield _Seen(
             k,
             np.moveaxis(S, 1, 0)[:, out],
-            np.moveaxis(far, 1, 0)[:, out],
+            np.moveaxis(far / observed[k], 1, 0)[:, out],
             *(np.broadcast_to(one, out.shape)[out] for one in (q[:, None], scale[:, None], labels[k], blocks[k].u)),
         )
 
@@ -183,7 +201,8 @@ def _of_place(place: Place, *, terms: Terms) -> tuple[list[Array], None]:
     parts: list[list[Array]] = [[] for _ in blocks]
 
     def job(k: int, part: slice, X: Array) -> Array:
-        return local[k].quadratic(X, blocks[k].sq[part]).A
+        X, met = local[k].meet(X, blocks[k], part)
+        return local[k].quadratic(X, blocks[k].sq[part], met).A
 
     for k, A in place.over_pieces(terms.n_columns, job):
         parts[k].append(A)

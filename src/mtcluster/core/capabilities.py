@@ -13,6 +13,7 @@ class Capabilities:
     dask: bool = True  # rows that live in other processes
     gpu: bool = True  # rows of other array libraries than NumPy
     offsets: bool = True  # tasks that lie apart
+    missing: bool = True  # values that are missing
     task_shares: bool = True  # a λ1 of its own for each task
     max_features: int | None = None  # largest number of features; None: no limit
     max_order: int | None = None  # largest min(rows, features); None: no limit

@@ -14,6 +14,8 @@ import numpy as np
 
 from .arrays import Array
 
+TINY = float(np.finfo(np.float64).tiny)
+
 
 @dataclass(frozen=True)
 class Centers:
@@ -62,6 +64,11 @@ def joined(parts: list[Centers], order: Array) -> Centers:
     """The runs of several centres, in another order."""
     columns = [[getattr(part, field.name) for part in parts] for field in fields(Centers)]
     return Centers(*(None if some[0] is None else np.concatenate(some)[order] for some in columns))  # type: ignore[arg-type]
+
+
+def coordinate_means(N: Array, T: Array, otherwise: Array) -> Array:
+    """T / N coordinate by coordinate, where any row has it."""
+    return np.where(N > 0, T / np.where(N > 0, N, 1), otherwise)
 
 
 def centers_of(S: Array, T: Array, last: Array | None) -> Array:

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .arrays import Array
-from .centers import Centers, between
+from .blocks import GapSums
+from .centers import Centers, between, coordinate_means
 from .metric import Shape, Spread
 
 if TYPE_CHECKING:
@@ -36,9 +37,14 @@ def estimate(
     origins: Array,
     spread: Spread | None,
     XX: Array | None = None,
+    gaps: GapSums | None = None,
 ) -> Centers:
-    """z_j, b_k, M_kj, covariances and proportions from the sums S (R, m, c), T (R, m, c, d) and XX (R, c, …)."""
+    """z_j, b_k, M_kj, covariances and proportions from the sums S (R, m, c), T (R, m, c, d) and XX (R, c, …).
+
+    Missing values (`gaps`) are those that the last centres expect.
+    """
     runs, m, _, d = T.shape
+    T, T_own = completed_sums(model, S, T, last, origins, gaps)
     if model.shrinkage is None:
         pull = np.broadcast_to((1 - model.shares)[:, :, None], S.shape) * S
     else:
@@ -54,18 +60,40 @@ def estimate(
         Z, b = shared_centers(means, pull, S.sum(axis=2), model.matched, fixed, None if last is None else last.Z)
     common = b[:, :, None] + Z[:, None]
     if model.shrinkage is None:
-        Ms = np.where((S > 0)[..., None], means, common)
+        Ms = np.where((S > 0)[..., None], T_own / np.where(S > 0, S, 1)[..., None], common)
     else:
         Ms = common + (apart / (1 + apart))[..., None] * np.where((S > 0)[..., None], means - common, 0)
     found = Centers(None, None, Ms, Z, between(pull.sum(axis=1), pull.sum(axis=1)[..., None] * Z), S > 0, b)
     if model.metric is not None and spread is not None:
-        shape = _shape(model, found, S, T, origins, spread)
+        shape = _shape(model, found, S, T, T_own, origins, spread, gaps, last)
         found = replace(found, K=shape.K, rest=shape.rest)
         if model.covariance is not None and XX is not None:
             common = model.covariance.common(shape, d) if last is None or last.common is None else last.common
             G = cluster_scatter(model, found, S, T, origins, XX)
             found = replace(found, Ks=model.covariance.estimate(G, S.sum(axis=1), common), common=common)
     return replace(found, log_shares=_log_shares(model, S) if model.metric is not None else None)
+
+
+def completed_sums(
+    model: Model, S: Array, T: Array, last: Centers | None, origins: Array, gaps: GapSums | None
+) -> tuple[Array, Array]:
+    """T with what is expected in place of missing values: around the shared centres, and around those of the tasks.
+
+    At the start nothing is expected yet, and a coordinate has the mean of the rows that have it: of the cluster in the
+    task, of the cluster, or of the task.
+    """
+    if gaps is None:
+        return T, T
+    if last is None:
+        N, T = S[..., None] - gaps.missing, T - gaps.missing * origins[:, None]
+        of_all, sums = N.sum(axis=1, keepdims=True), T.sum(axis=1, keepdims=True)
+        pooled = coordinate_means(of_all, sums, origins[:, None])
+        T = S[..., None] * coordinate_means(N, T, pooled)
+        return T, T
+    lam = np.ones((1, 1)) if model.shrinkage is not None else model.shares
+    own, shared = T + gaps.own, T + gaps.shared
+    only_own, only_shared = (lam == 1)[..., None, None], (lam == 0)[..., None, None]
+    return np.where(only_own, own, shared), np.where(only_shared, shared, own)
 
 
 def cluster_scatter(model: Model, centers: Centers, S: Array, T: Array, origins: Array, XX: Array) -> Array:
@@ -147,29 +175,40 @@ def _offsets(means: Array, weights: Array, sizes: Array, total: Array) -> Array:
     return b - np.einsum("rk,rkd->rd", sizes, b)[:, None] / np.where(total > 0, total, 1)[:, None, None]
 
 
-def _shape(model: Model, centers: Centers, S: Array, T: Array, origins: Array, spread: Spread) -> Shape:
-    """S from the scatter around both kinds of centres."""
+def _shape(
+    model: Model, centers: Centers, S: Array, T: Array, T_own: Array, origins: Array, spread: Spread,
+    gaps: GapSums | None, last: Centers | None,
+) -> Shape:  # fmt: skip
+    """S from the scatter around both kinds of centres; with missing values the prior comes first."""
     metric, d = model.metric, T.shape[3]
     assert metric is not None
-    G, total = residual_scatter(model, centers, S, T, origins, spread)
+    if gaps is not None and last is None:
+        return Shape(metric.V, np.broadcast_to(metric.prior, (len(S), *metric.prior.shape)), np.ones(len(S)))
+    if gaps is not None and gaps.XX is not None:
+        spread = replace(spread, XX=spread.XX + gaps.XX)
+    G, total = residual_scatter(model, centers, S, T, origins, spread, T_own)
     sizes = np.broadcast_to(spread.total, (len(S),))
     return metric.estimate(G, total, sizes, d)
 
 
 def residual_scatter(
-    model: Model, centers: Centers, S: Array, T: Array, origins: Array, spread: Spread
+    model: Model, centers: Centers, S: Array, T: Array, origins: Array, spread: Spread, T_own: Array | None = None
 ) -> tuple[Array, Array]:
-    """G (R, l, l), the scatter that the metric is made from, in the directions V, and its trace in all directions."""
+    """G (R, l, l), the scatter that the metric is made from, in the directions V, and its trace in all directions.
+
+    Where values are missing, the sums around the tasks' own centres are `T_own`.
+    """
     V, at = model.metric.V if model.metric else None, spread.sharing
     common = model.placed(centers, len(origins)) - origins[:, None]
     own, sums = centers.Ms - origins[:, None], T - S[..., None] * origins[:, None]
-    common, own, sums, n = common[:, at], own[:, at], sums[:, at], S[:, at]
+    own_sums = sums if T_own is None or T_own is T else T_own - S[..., None] * origins[:, None]
+    common, own, sums, own_sums, n = common[:, at], own[:, at], sums[:, at], own_sums[:, at], S[:, at]
     if model.shrinkage is None:
         lam = np.broadcast_to(model.shares, S.shape[:2])[:, at, None, None]
-        parts = [(own, sums, lam * n[..., None]), (common, sums, (1 - lam) * n[..., None])]
+        parts = [(own, own_sums, lam * n[..., None]), (common, sums, (1 - lam) * n[..., None])]
         shares = [lam, 1 - lam]
     else:
-        parts, shares = [(own, sums, n[..., None])], [np.ones((1, 1, 1, 1))]
+        parts, shares = [(own, own_sums, n[..., None])], [np.ones((1, 1, 1, 1))]
     XX, total = spread.XX, spread.shared_energy
     G = np.broadcast_to(XX, (len(S), *XX.shape[1:])).copy()
     trace = np.broadcast_to(total, (len(S),)).copy()

@@ -7,21 +7,22 @@ row and, last, a sum or None. A `RowSource` runs it in every place and adds up t
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from . import fused
 from .arrays import MOST_ROWS, Array, Matrix, batch_of, host, is_sparse, like
-from .blocks import Block, Place, Totals, Weight
+from .blocks import Block, GapSums, Place, Totals, Weight
+from .gaps import Met, RowGaps
 from .memberships import Membership
 from .weightings import Weighting
 from .weightings.quantiles import Gathered, masses
 
 if TYPE_CHECKING:
     from .covariances import Covariance
-    from .terms import Terms
+    from .terms import TaskTerms, Terms
 
 
 def begin(place: Place, *starts: list[Array], membership: Membership, n_clusters: int) -> tuple[Any, ...]:
@@ -39,7 +40,7 @@ def nearest(place: Place, *, terms: Terms, membership: Membership) -> tuple[Any,
     local = terms.where(blocks[0])
 
     def job(k: int, part: slice, X: Matrix) -> tuple[Array, Array]:
-        form = local[k].quadratic(X, blocks[k].sq[part])
+        form = local[k].quadratic(*_seen(local[k], blocks[k], part, X))
         P = membership.exact(form)
         return P, membership.losses(P, form)
 
@@ -97,22 +98,41 @@ def totals(
     membership: Membership,
     n_clusters: int,
     covariance: Covariance | None = None,
+    terms: Terms | None = None,
 ) -> tuple[Totals]:
-    """The sums at given memberships and weights; with covariances of the clusters their second moments too."""
-    blocks, runs = place.blocks, Ps[0].shape[0]
+    """The sums at given memberships and weights; with covariances of the clusters their second moments too.
 
-    def job(k: int, part: slice, X: Matrix) -> tuple[Array, ...]:
+    `terms`: those of the centres that missing values are expected at; None: each is expected at the origin.
+    """
+    blocks, runs = place.blocks, Ps[0].shape[0]
+    local = None if terms is None else terms.where(blocks[0])
+
+    def job(k: int, part: slice, X: Matrix) -> tuple[Any, ...]:
         b, P, w = blocks[k], Ps[k][..., part], weights[k].w[:, part]
+        X, G = b.filled(X)
         sums = row_sums(X, P, w, membership, n_clusters, b.xp)
-        if covariance is None:
-            return sums
+        if covariance is None and G is None:
+            return None, *sums
         F = membership.columns(P, w, n_clusters, b.xp) * w[:, None, :]
-        return *sums, covariance.moments(X, b.sq[part], like(b.origin, b.sq, b.xp), F, b.xp)
+        gaps, own = None, None if local is None else local[k].gaps
+        if G is not None:
+            gaps = missing_sums(F, G, b.xp) if own is None else own.meet(X, G, b, part).sums(F)
+        if covariance is None:
+            return gaps, *sums
+        return gaps, *sums, covariance.moments(X, b.sq[part], like(b.origin, b.sq, b.xp), F, b.xp)
 
     sums = _Sums(place, runs, n_clusters, membership, covariance is not None)
-    for k, found in place.over_pieces(runs * n_clusters, job):
+    for k, (gaps, *found) in place.over_pieces(runs * n_clusters, job):
         sums.add(k, *found)
+        sums.add_gaps(k, gaps)
     return (sums.totals(),)
+
+
+def missing_sums(F: Array, G: Array, xp: Any) -> RowGaps:
+    """The weights F (R, c, n) of rows that lack values, where these are at the origin."""
+    R, c, n = F.shape
+    missing = host(xp.reshape(F, (R * c, n)) @ xp.astype(G, F.dtype)).astype(np.float64).reshape(R, c, -1)
+    return RowGaps(missing, np.zeros_like(missing), np.zeros_like(missing), None, np.zeros(R))
 
 
 def losses(place: Place, Ps: list[Array], *, terms: Terms, membership: Membership) -> tuple[Any, ...]:
@@ -121,7 +141,8 @@ def losses(place: Place, Ps: list[Array], *, terms: Terms, membership: Membershi
     local = terms.where(blocks[0])
 
     def job(k: int, part: slice, X: Matrix) -> Array:
-        return membership.losses(Ps[k][..., part], local[k].quadratic(X, blocks[k].sq[part]))
+        form = local[k].quadratic(*_seen(local[k], blocks[k], part, X))
+        return membership.losses(Ps[k][..., part], form)
 
     Ls: list[list[Array]] = [[] for _ in blocks]
     for k, L in place.over_pieces(terms.n_columns, job):
@@ -140,29 +161,50 @@ def advance(
     blocks, (runs, _, c, _) = place.blocks, terms.C.shape
     local = terms.where(blocks[0])
 
-    def job(k: int, part: slice, X: Matrix) -> tuple[Array, ...]:
+    def job(k: int, part: slice, X: Matrix) -> tuple[Any, ...]:
         b, weight, xp = blocks[k], weights[k], blocks[k].xp
         w = weight.w[:, part]
         selected = None if weight.selected is None else weight.selected[:, part]
-        P, L = membership.step(Ps[k][..., part], local[k].quadratic(X, b.sq[part]), selected)
+        X, sq, met = _seen(local[k], b, part, X)
+        P, L = membership.step(Ps[k][..., part], local[k].quadratic(X, sq, met), selected)
         sums: tuple[Array, ...] = () if last else row_sums(X, P, w, membership, c, xp)
-        own = local[k].own
+        own, gaps = local[k].own, None
+        if met is not None:
+            gaps = met.sums(membership.columns(P, w, c, xp) * w[:, None, :])
         if own is not None and not last:
             sums = *sums, own.moments(X, b.sq[part], membership.columns(P, w, c, xp) * w[:, None, :], xp)
-        return P, L, xp.sum(w * L, axis=1, dtype=xp.float64), *sums
+        return P, L, gaps, xp.sum(w * L, axis=1, dtype=xp.float64), *sums
 
     new: list[list[Array]] = [[] for _ in blocks]
     Ls: list[list[Array]] = [[] for _ in blocks]
     sums = _Sums(place, runs, c, membership, terms.own is not None and not last)
     answers = place.over_pieces(terms.n_columns, job)
     if all(fused.available(b, membership, own) for b, own in zip(blocks, local, strict=True)):
-        answers = ((k, fused.step(b, local[k], Ps[k], weights[k])) for k, b in enumerate(blocks))
-    for k, (P, L, *found) in answers:
+        answers = ((k, _fused(b, local[k], Ps[k], weights[k])) for k, b in enumerate(blocks))
+    for k, (P, L, gaps, *found) in answers:
         new[k].append(P)
         Ls[k].append(L)
         sums.add(k, *found)
+        sums.add_gaps(k, gaps)
     Ps = [_joined(parts, runs, b, P) for parts, P, b in zip(new, Ps, blocks, strict=True)]
     return Ps, [_joined(parts, runs, b) for parts, b in zip(Ls, blocks, strict=True)], sums.totals()
+
+
+def _fused(b: Block, terms: TaskTerms, P: Array, weight: Weight) -> tuple[Any, ...]:
+    """The same by the kernel, which knows no missing values."""
+    new, L, *sums = fused.step(b, terms, P, weight)
+    return new, L, None, *sums
+
+
+def _seen(terms: TaskTerms, block: Block, part: slice, X: Matrix) -> tuple[Matrix, Array, Met | None]:
+    """Some rows as their losses need them: filled, their squared lengths, and what is missing."""
+    X, met = terms.meet(X, block, part)
+    return X, block.sq[part], met
+
+
+def by_observed(place: Place, Ls: list[Array]) -> tuple[Any, ...]:
+    """Losses by the share of the values that are there: else rows with missing values would look easy."""
+    return [L if b.observed is None else L / b.observed for b, L in zip(place.blocks, Ls, strict=True)], None
 
 
 def bring_to_host(place: Place, Ls: list[Array]) -> tuple[Any, ...]:
@@ -230,7 +272,7 @@ def scatter(place: Place, weights: list[Weight], *, V: Array | None, sharing: Ar
         sums = xp.sum(w * blocks[k].sq[part], axis=1, dtype=xp.float64), xp.sum(w, axis=1, dtype=xp.float64)
         if not sharing[k]:
             return sums
-        X = X.toarray() if turned is None and is_sparse(X) else X
+        X = X.toarray() if turned is None and is_sparse(X) else blocks[k].filled(X)[0]
         Y = (X if turned is None else X @ turned) - origins[k]
         return *sums, xp.stack([(Y * w[r, :, None]).T @ Y for r in range(runs)])
 
@@ -283,6 +325,8 @@ class _Sums:
         self.shape_of_S = (runs, m, c) if membership.diagonal else (runs, m, c, c)
         self.second = second  # do second moments follow?
         self.parts: list[list[Array] | None] = [None] * m
+        self.gaps: GapSums | None = None
+        self.extra = np.zeros(runs)
 
     def add(self, k: int, *found: Array) -> None:
         """Sums of a piece of task k: its value, where there is one, S and T, and second moments of the clusters."""
@@ -292,6 +336,19 @@ class _Sums:
         else:
             for i, x in enumerate(found):
                 sums[i] += x
+
+    def add_gaps(self, k: int, found: RowGaps | None) -> None:
+        """What missing values of a piece of task k add."""
+        if found is None:
+            return
+        if self.gaps is None:
+            self.gaps = GapSums(np.zeros(self.shape), np.zeros(self.shape), np.zeros(self.shape), None)
+        for name in ("missing", "own", "shared"):
+            getattr(self.gaps, name)[:, k] += getattr(found, name)
+        if found.XX is not None:
+            XX = found.XX if self.gaps.XX is None else self.gaps.XX + found.XX
+            self.gaps = replace(self.gaps, XX=XX)
+        self.extra += found.value
 
     def totals(self) -> Totals:
         runs, _, c, d = self.shape
@@ -309,7 +366,7 @@ class _Sums:
             if len(parts) > 1:
                 S[:, k] = parts[-2]
                 T[:, k] = parts[-1].reshape(runs, c, d)
-        return Totals(S, T, value, XX)
+        return Totals(S, T, value + self.extra, XX, self.gaps)
 
 
 def _fetched(sums: list[list[Array] | None], xp: Any) -> list[list[Array] | None]:

@@ -66,7 +66,12 @@ def _some(blocks: list[Block], most: int, rng: np.random.Generator) -> list[Bloc
     at = np.sort(rng.choice(edges[-1], size=most, replace=False))
     owns = np.split(at, np.searchsorted(at, edges[1:-1]))
     pairs = zip(blocks, owns, edges, strict=False)
-    return [Block(b.X[own - first], b.u[own - first], b.sq[own - first], b.origin) for b, own, first in pairs]
+    return [_picked(b, own - first) for b, own, first in pairs]
+
+
+def _picked(b: Block, at: Array) -> Block:
+    """Some rows of a block."""
+    return Block(b.X[at], b.u[at], b.sq[at], b.origin, observed=None if b.observed is None else b.observed[at])
 
 
 def _draw(mass: Array, draws: Array) -> Array:
@@ -85,7 +90,7 @@ def _rows(blocks: list[Block], at: Array, offsets: Offsets | None) -> Array:
         own = np.flatnonzero((at >= first) & (at < first + len(block)))
         if len(own):
             X = block.X[at[own] - first]
-            X = (X.toarray() if is_sparse(X) else X).astype(np.float64)
+            X = (X.toarray() if is_sparse(X) else block.filled(X)[0]).astype(np.float64)
             found[own] = X if offsets is None else offsets.from_task(X, k)
         first += len(block)
     return found
@@ -99,9 +104,11 @@ def _distances(blocks: list[Block], points: Array, offsets: Offsets | None) -> A
         dtype = block.X.dtype
         near, shift = moved.astype(dtype), moved @ block.origin + np.einsum("ij,ij->i", moved, moved) / 2
         for part in pieces(block.X, len(points)):
-            X = rows_at(block.X, part)
+            X, G = block.filled(rows_at(block.X, part))
             A = np.ascontiguousarray((X @ near.T).T) if is_sparse(X) else near @ X.T
             A -= shift.astype(dtype)[:, None]
+            if G is not None:
+                A += (near**2 / 2) @ G.T
             A *= -2
             A += block.sq[part]
             found.append(np.maximum(A, 0, out=A))

@@ -26,10 +26,11 @@ import numpy as np
 
 from . import frames
 from .arrays import Array
-from .blocks import PerRow, RowSource
-from .centers import Centers, between, centers_of
+from .blocks import GapSums, PerRow, RowSource
+from .centers import TINY, Centers, between, centers_of, coordinate_means
 from .couplings import Coupling, Reconstruction
 from .covariances import Covariance, Own
+from .gaps import Gaps
 from .jobs import cluster_sizes, pick_runs, weighted_sums
 from .memberships import Binary, Membership
 from .metric import Metric, Shape, Spread
@@ -145,29 +146,28 @@ class Model:
         origins: Array | None = None,
         spread: Spread | None = None,
         XX: Array | None = None,
+        gaps: GapSums | None = None,
     ) -> Centers:
         """W, M and M_k from the sums of the tasks; (W, M) is one block, M directly after W.
 
         `subspaces` make W of each run. None: it has room for all shared centres, and can wait. `spread` is what the
-        metric is made from, and `XX` the second moments of the clusters that have covariances of their own.
+        metric is made from, `XX` the second moments of the clusters that have covariances of their own, and `gaps`
+        what missing values add.
         """
         if self.estimates_frame:
             assert origins is not None
-            return frames.estimate(self, S, T, last, origins, spread, XX)
+            return frames.estimate(self, S, T, last, origins, spread, XX, gaps)
+        if gaps is not None:
+            assert origins is not None
+            return self._observed_centers(S, T, last, subspaces, origins, gaps)
         S_all, T_all = self.pooled(S, T)
         if last is None:
             size = S_all.sum(axis=tuple(range(1, S_all.ndim)))
             mean = T_all.sum(axis=1, keepdims=True) / np.maximum(size, np.finfo(np.float64).tiny)[:, None, None]
         Z, Q = centers_of(S_all, T_all, mean if last is None else last.Z), between(S_all, T_all)
-        W = M = None
-        shared = Z
-        if subspaces is not None:
-            W = np.stack([make(q, z, self.n_components) for make, q, z in zip(subspaces, Q, Z, strict=True)])
-            M = Z @ W  # eq. 16
-            shared = M @ np.swapaxes(W, 1, 2)
-        if self.pools:  # centres of tasks do not count: they are found at the end
-            Ms = np.broadcast_to(shared[:, None], T.shape)
-            return Centers(W, M, Ms, Z, Q, np.ones(T.shape[:3], dtype=bool))
+        W, M, shared = self._projected(subspaces, Z, Q)
+        if self.pools:
+            return _without_own(W, M, shared, Z, Q, T.shape)
         seen = (S if S.ndim < T.ndim else np.einsum("rkii->rki", S)) > 0
         fallback = None
         if not seen.all():
@@ -177,11 +177,41 @@ class Model:
                 seen = seen | last.seen
         return Centers(W, M, centers_of(S, T, fallback), Z, Q, seen)
 
-    def terms(self, centers: Centers, origins: Array, *, energy: bool = True, shape: Shape | None = None) -> Terms:
+    def _observed_centers(
+        self, S: Array, T: Array, last: Centers | None, subspaces: list[Subspace] | None, origins: Array, gaps: GapSums
+    ) -> Centers:
+        """The same where values are missing: each coordinate of a centre is the mean of the rows that have it."""
+        N, T = S[..., None] - gaps.missing, T - gaps.missing * origins[:, None]
+        N_all, T_all = self.pooled(N, T)
+        middle = T_all.sum(axis=1, keepdims=True) / np.maximum(N_all.sum(axis=1, keepdims=True), TINY)
+        Z = coordinate_means(N_all, T_all, middle if last is None else last.Z)
+        sizes = self.pooled(S, np.zeros((*S.shape, origins.shape[1])))[0]
+        Q = np.sqrt(sizes)[..., None] * Z
+        W, M, shared = self._projected(subspaces, Z, Q)
+        if self.pools:
+            return _without_own(W, M, shared, Z, Q, T.shape)
+        placed, seen = self.placed_points(shared, S.shape[1]), S > 0
+        if last is not None:
+            placed, seen = np.where(last.seen[..., None], last.Ms, placed), seen | last.seen
+        return Centers(W, M, coordinate_means(N, T, placed), Z, Q, seen)
+
+    def _projected(
+        self, subspaces: list[Subspace] | None, Z: Array, Q: Array
+    ) -> tuple[Array | None, Array | None, Array]:
+        """W and M, and the shared centres M Wᵀ; without subspaces Z itself."""
+        if subspaces is None:
+            return None, None, Z
+        W = np.stack([make(q, z, self.n_components) for make, q, z in zip(subspaces, Q, Z, strict=True)])
+        M = Z @ W  # eq. 16
+        return W, M, M @ np.swapaxes(W, 1, 2)
+
+    def terms(
+        self, centers: Centers, origins: Array, *, energy: bool = True, shape: Shape | None = None, gaps: bool = False
+    ) -> Terms:
         """What the centres mean for the rows of each task, seen from an origin per task.
 
         Losses hold the energy of the rows, unless they are wanted up to it. `shape` is that of the centres, where it
-        is known.
+        is known; `gaps`: values are missing.
         """
         m, shape, alone = len(origins), shape or self.shape(centers), self.alone(len(origins))
         lam = self.shares[:, :, None, None] if self.shrinkage is None else np.ones((1, 1, 1, 1))
@@ -189,6 +219,7 @@ class Model:
         if moved:
             common = common - origins[:, None]
         diagonal = self.membership.diagonal
+        missing = self._gaps(centers, origins, common, shape, alone) if gaps else None
         C = (1 - lam) * common
         if shape is not None:
             C = self._measured(C, centers, shape, alone)
@@ -214,9 +245,15 @@ class Model:
         if self.present is not None:
             h[~self.held(h.shape)] = np.inf
         if self.covariance is None or centers.Ks is None:
-            return Terms(C, h, None, axes, energy, prior)
+            return Terms(C, h, None, axes, energy, prior, None, missing)
         h += (self.log_determinants(centers) - self.log_volume(centers)[:, None])[:, None] / 2
         return Terms(C, h, None, None, False, prior, Own(self.covariance, self.covariance.factors(centers.Ks), origins))
+
+    def _gaps(self, centers: Centers, origins: Array, common: Array, shape: Shape | None, alone: Array) -> Gaps:
+        """What missing values need: both kinds of centres from the origins, `common` the shared ones."""
+        shares = self.shares if self.shrinkage is None else np.ones((1, 1))
+        own = common if not shares.any() else centers.Ms - origins[:, None]
+        return Gaps(shares, own, common, None if shape is None else shape.inverse, alone, origins)
 
     def held(self, shape: tuple[int, ...]) -> Array:
         """(R, m, c) which clusters each task of each run holds."""
@@ -316,6 +353,14 @@ class State:
             return self
         Ps, Ls, weights, _ = rows.apply(partial(pick_runs, at=at), self.Ps, self.Ls, self.weights, outputs=3)
         return State(self.centers.runs(at), Ps, Ls, weights)
+
+
+def _without_own(
+    W: Array | None, M: Array | None, shared: Array, Z: Array, Q: Array, shape: tuple[int, ...]
+) -> Centers:
+    """Centres where those of tasks do not count: they are found at the end."""
+    Ms = np.broadcast_to(shared[:, None], shape)
+    return Centers(W, M, Ms, Z, Q, np.ones(shape[:3], dtype=bool))
 
 
 def _products(Y: Array, Z: Array, diagonal: bool) -> Array:

@@ -33,9 +33,12 @@ class Offsets:
         return self if self.b.ndim < 3 else Offsets(self.b[at], self.s)
 
     def pooled(self, S: Array, T: Array) -> tuple[Array, Array]:
-        """The sums S (R, m, c) and T (R, m, c, d) of binary memberships, in the common frame."""
-        T = self.s[:, None, None] * (T - S[..., None] * self.b[..., None, :])
-        return (self.s**2)[:, None] * S, T
+        """The sums S (R, m, c) and T (R, m, c, d) of binary memberships, in the common frame.
+
+        S may have one number for each coordinate, where values are missing.
+        """
+        sizes, scale = (S, self.s[:, None, None]) if S.shape == T.shape else (S[..., None], self.s[:, None])
+        return scale**2 * S, self.s[:, None, None] * (T - sizes * self.b[..., None, :])
 
 
 def no_offsets(summary: Summary, energy: Array, origins: Array) -> None:

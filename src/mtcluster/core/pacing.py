@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 
 from .blocks import PerRow, RowSource
-from .jobs import bring_to_host, gathered_losses, loss_histograms, weigh
+from .jobs import bring_to_host, by_observed, gathered_losses, loss_histograms, weigh
 from .weightings import Hard, Weighting
 from .weightings.quantiles import quantiles
 
@@ -31,6 +31,8 @@ class Schedule:
 
     def weights(self, rows: RowSource, Ls: PerRow, fraction: float, n_runs: int = 1) -> PerRow:
         """The weights v of a stage that selects a fraction of the rows of each task, in each run."""
+        if rows.gaps:
+            Ls = rows.apply(by_observed, Ls, outputs=1)[0]
         shares, m = self.weighting.quantiles(fraction), len(rows.summary.rows)
         thresholds: list[list[list[float]]] = [[[] for _ in range(n_runs)] for _ in range(m)]
         if shares and n_runs * rows.summary.rows.sum() <= rows.few:

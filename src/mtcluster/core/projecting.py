@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .arrays import Array, Picked, is_sparse, like
+from .arrays import Array, Picked, has_gaps, is_sparse, like, without_gaps
 from .blocks import Place
 from .centers import Centers
 from .model import Model
@@ -17,11 +17,13 @@ from .sampling import Sampling, draw_by_task
 MAP, MAP_AXES = Sampling(sample=20_000, task_sample=500), 4  # rows that a picture shows, and its directions
 
 
-def project(place: Place, *, W: Array) -> tuple[Any, ...]:
-    """X W."""
+def project(place: Place, *, W: Array, middle: Array | None = None) -> tuple[Any, ...]:
+    """X W; missing values have those of `middle` (d,)."""
     found = []
     for X in place.Xs:
         rows = X[:] if isinstance(X, Picked) else X
+        if middle is not None and not is_sparse(rows) and has_gaps(rows, place.xp):
+            rows = without_gaps(rows, place.xp, like(middle, rows, place.xp))
         found.append(rows @ like(W, rows.data if is_sparse(rows) else rows, place.xp))
     return found, None
 

@@ -16,11 +16,15 @@ from .quadratic import Quadratic
 
 
 def read_out(place: Place, *, model: Model, centers: Centers) -> tuple[Any, ...]:
-    """Memberships and losses of rows at the centres of one run, as they are reported."""
+    """Memberships and losses of rows at the centres of one run, as they are reported.
 
-    def read(form: Quadratic) -> tuple[Array, ...]:
+    The loss of a row that lacks values is that of a whole row: it is divided by the share of them that is there.
+    """
+
+    def read(form: Quadratic, observed: Array | None) -> tuple[Array, ...]:
         P = model.membership.exact(form)
-        return model.membership.reported(P, form), model.membership.losses(P, form)[0, :]
+        L = model.membership.losses(P, form)[0, :]
+        return model.membership.reported(P, form), L if observed is None else L / observed
 
     found = [_read_task(k, model, centers, place, read) for k in range(len(place.Xs))]
     return [P for P, _ in found], [L for _, L in found], None
@@ -29,7 +33,7 @@ def read_out(place: Place, *, model: Model, centers: Centers) -> tuple[Any, ...]
 def probabilities(place: Place, *, model: Model, centers: Centers, temperatures: list[float]) -> tuple[Any, ...]:
     """Probabilities (n, c) of the labels of rows at the centres of one run, at the temperature of each task."""
     found = [
-        _read_task(k, model, centers, place, lambda form, T=T: (softened(form, model, T),))[0]  # type: ignore[misc]
+        _read_task(k, model, centers, place, lambda form, _, T=T: (softened(form, model, T),))[0]  # type: ignore[misc]
         for k, T in enumerate(temperatures)
     ]
     return found, None
@@ -47,7 +51,7 @@ def softened(form: Quadratic, model: Model, temperature: float) -> Array:
 
 
 def _read_task(
-    k: int, model: Model, centers: Centers, place: Place, read: Callable[[Quadratic], tuple[Array, ...]]
+    k: int, model: Model, centers: Centers, place: Place, read: Callable[[Quadratic, Array | None], tuple[Array, ...]]
 ) -> tuple[Array, ...]:
     """The rows of one task, seen from the middle of its centres: it does not matter which rows come together."""
     X, model, centers = place.Xs[k], model.for_tasks([k]), centers.for_tasks([k])
@@ -58,8 +62,10 @@ def _read_task(
         rows: Matrix = rows_at(X, part)
         origin = np.where(entry_counts(rows, xp) == rows.shape[0], middle, 0) if is_sparse(rows) else middle
         block = make_block(rows, None, origin, xp)
-        [local] = model.terms(centers.runs(None), origin[None]).where(block)
-        return read(local.quadratic(rows, block.sq))
+        terms = model.terms(centers.runs(None), origin[None], gaps=block.observed is not None)
+        [local] = terms.where(block)
+        rows, met = local.meet(rows, block, slice(0, len(block)))
+        return read(local.quadratic(rows, block.sq, met), block.observed)
 
     found = list(place.each(model.n_clusters)(job, pieces(X, model.n_clusters)))
     return found[0] if len(found) == 1 else tuple(xp.concat(parts) for parts in zip(*found, strict=True))

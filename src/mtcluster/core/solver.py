@@ -16,7 +16,7 @@ import numpy as np
 from . import frames, jobs
 from .arrays import Array
 from .blocks import PerRow, RowSource, Totals
-from .centers import Centers, centers_of, joined
+from .centers import Centers, centers_of, coordinate_means, joined
 from .model import Model, State
 from .pacing import Schedule
 
@@ -88,7 +88,7 @@ def alternate(
     `report(run, iteration, value)` may end a run.
     """
     now, runs = state, list(range(state.n_runs))  # those that go on
-    totals = totals_of(rows, model, now.Ps, now.weights)
+    totals = totals_of(rows, model, now.Ps, now.weights, now.centers)
     subspaces = model.coupling.subspaces(model, rows, now.weights, prepared, len(runs))
     spread = model.spread(rows, now.weights)
     traces: list[list[float]] = [[] for _ in runs]
@@ -96,10 +96,12 @@ def alternate(
     done: list[tuple[list[int], State]] = []  # those that have ended
     for iteration in range(max_iter):
         last = iteration == max_iter - 1
-        centers = model.update_centers(totals.S, totals.T, now.centers, subspaces, rows.origins, spread, totals.XX)
+        centers = model.update_centers(
+            totals.S, totals.T, now.centers, subspaces, rows.origins, spread, totals.XX, totals.gaps
+        )
         del totals  # as large as all centres
         shape = model.shape(centers)
-        terms = model.terms(centers, rows.origins, energy=spread is None, shape=shape)
+        terms = model.terms(centers, rows.origins, energy=spread is None, shape=shape, gaps=rows.gaps)
         step = partial(jobs.advance, terms=terms, membership=model.membership, last=last)
         Ps, Ls, totals = rows.apply(step, now.Ps, now.weights, outputs=2)
         now = State(centers, Ps, Ls, now.weights)
@@ -129,7 +131,8 @@ def with_losses(rows: RowSource, model: Model, state: State) -> State:
     """The state with the losses of its rows, which an alternation with a metric leaves out."""
     if model.metric is None:
         return state
-    job = partial(jobs.losses, terms=model.terms(state.centers, rows.origins), membership=model.membership)
+    terms = model.terms(state.centers, rows.origins, gaps=rows.gaps)
+    job = partial(jobs.losses, terms=terms, membership=model.membership)
     return replace(state, Ls=rows.apply(job, state.Ps, outputs=1)[0])
 
 
@@ -171,7 +174,12 @@ def solve(
         weight_trace.append(vs)
     if model.pools:
         totals = totals_of(rows, model, state.Ps, state.weights)
-        Ms = centers_of(totals.S, totals.T, model.placed(state.centers, totals.S.shape[1]))
+        placed = model.placed(state.centers, totals.S.shape[1])
+        if totals.gaps is None:
+            Ms = centers_of(totals.S, totals.T, placed)
+        else:
+            missing = totals.gaps.missing
+            Ms = coordinate_means(totals.S[..., None] - missing, totals.T - missing * rows.origins[:, None], placed)
         state = replace(state, centers=replace(state.centers, Ms=Ms))
     state = replace(state, centers=model.complete(state.centers))
     return [_fit_of(rows, model, pace, state, results, weight_trace, prepared, run) for run in range(len(starts))]
@@ -219,8 +227,13 @@ def first_state(
     totals = totals_of(rows, model, Ps, weights)
     subspaces = model.coupling.subspaces(model, rows, weights, prepared, len(starts))
     spread = model.spread(rows, weights)
-    centers = model.update_centers(totals.S, totals.T, None, subspaces, rows.origins, spread, totals.XX)
-    terms = model.terms(centers, rows.origins, energy=energy)
+    centers = model.update_centers(totals.S, totals.T, None, subspaces, rows.origins, spread, totals.XX, totals.gaps)
+    if rows.gaps and model.estimates_frame:  # what is missing can be expected now
+        totals = totals_of(rows, model, Ps, weights, centers)
+        centers = model.update_centers(
+            totals.S, totals.T, centers, subspaces, rows.origins, spread, totals.XX, totals.gaps
+        )
+    terms = model.terms(centers, rows.origins, energy=energy, gaps=rows.gaps)
     Ls, _ = rows.apply(partial(jobs.losses, terms=terms, membership=model.membership), Ps, outputs=1)
     return State(centers, Ps, Ls, weights)
 
@@ -229,12 +242,18 @@ def state_at(rows: RowSource, model: Model, Z: Array, Ms: Array) -> State:
     """Given centres of each run, shared (R, c, d) and of the tasks (R, m, c, d), the nearest labels, all weights 1."""
     centers = Centers(None, None, Ms, Z, Z, np.ones(Ms.shape[:3], dtype=bool))
     weights, _ = rows.apply(jobs.unit_weights, outputs=1)
-    job = partial(jobs.nearest, terms=model.terms(centers, rows.origins), membership=model.membership)
+    terms = model.terms(centers, rows.origins, gaps=rows.gaps)
+    job = partial(jobs.nearest, terms=terms, membership=model.membership)
     Ps, Ls, _ = rows.apply(job, outputs=2)
     return State(centers, Ps, Ls, weights)
 
 
-def totals_of(rows: RowSource, model: Model, Ps: PerRow, weights: PerRow) -> Totals:
-    """The sums that centres are made from."""
-    job = partial(jobs.totals, membership=model.membership, n_clusters=model.n_clusters, covariance=model.covariance)
+def totals_of(rows: RowSource, model: Model, Ps: PerRow, weights: PerRow, centers: Centers | None = None) -> Totals:
+    """The sums that centres are made from; missing values are those that centres expect, where there are any."""
+    terms = None
+    if centers is not None and rows.gaps:
+        terms = model.terms(centers, rows.origins, energy=False, gaps=True)
+    job = partial(
+        jobs.totals, membership=model.membership, n_clusters=model.n_clusters, covariance=model.covariance, terms=terms
+    )
     return rows.apply(job, Ps, weights)[-1]

@@ -10,6 +10,7 @@ import numpy as np
 from .arrays import Array, Matrix, is_sparse, like
 from .blocks import Block
 from .covariances import Own
+from .gaps import Gaps, Met, TaskGaps
 from .quadratic import Quadratic
 
 
@@ -24,6 +25,7 @@ class Terms:
     energy: bool = True  # do losses hold the energy of the rows?
     prior: Array | None = None  # (R, m, c) what proportions of the clusters add to h
     own: Own | None = None  # covariances of the clusters, which make the energy of a row, from the origins (m, d)
+    gaps: Gaps | None = None  # what missing values need; None: none is missing
 
     @property
     def n_columns(self) -> int:
@@ -49,7 +51,8 @@ class Terms:
             prior = None if self.prior is None else like(self.prior[:, k, :, None], near, xp)
             axes = None if self.axes is None else self.axes[k].where(near, xp)
             own = None if self.own is None else replace(self.own, origin=self.own.origin[k]).where(near, xp)
-            found.append(TaskTerms(C, h[:, k, :, :], B, axes, self.energy, prior, xp, own))
+            gaps = None if self.gaps is None else self.gaps.of_task(k, near, xp)
+            found.append(TaskTerms(C, h[:, k, :, :], B, axes, self.energy, prior, xp, own, gaps))
         return found
 
 
@@ -65,18 +68,26 @@ class TaskTerms:
     prior: Array | None  # (R, c, 1)
     xp: Any
     own: Own | None = None
+    gaps: TaskGaps | None = None
 
     @property
     def plain(self) -> bool:
         """Whether losses are squared distances to the centres, as they are."""
-        return self.axes is None and self.energy and self.prior is None
+        return self.axes is None and self.energy and self.prior is None and self.gaps is None
 
-    def quadratic(self, X: Matrix, sq: Array) -> Quadratic:
+    def meet(self, X: Matrix, block: Block, part: slice) -> tuple[Matrix, Met | None]:
+        """Some rows, filled where values are missing, and what that means; None: nothing is missing."""
+        X, G = block.filled(X)
+        return X, None if G is None or self.gaps is None else self.gaps.meet(X, G, block, part)
+
+    def quadratic(self, X: Matrix, sq: Array, met: Met | None = None) -> Quadratic:
         """The loss of some rows of the task: the one product with X that gives distances."""
         xp, (runs, c, _) = self.xp, self.h.shape
         A, e = xp.reshape(_times(X, self.C), (runs, c, X.shape[0])), sq if self.energy else None
         if self.axes is not None:
             e = self.axes.energy(X, sq, xp)
+        if met is not None:
+            A = A + met.corrections()
         if self.own is not None:
             A, e = A - self.own.energies(X, sq, xp) / 2, xp.zeros_like(sq)  # no energy is common to the clusters
         return Quadratic(e, A, self.h, self.B, xp, self.prior)

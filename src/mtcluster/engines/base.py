@@ -48,6 +48,11 @@ class Engine(ABC):
     def summary(self) -> Summary:
         """What one pass over the rows tells."""
 
+    @property
+    def gaps(self) -> bool:
+        """Whether values are missing."""
+        return self.summary.gaps > 0
+
     @abstractmethod
     def apply(self, job: Job, *values: PerRow, outputs: int = 0, lazy: bool = False) -> tuple[Any, ...]:
         """Run a job in every place: so many outputs per row, which stay there, and the sum of what the jobs add up.

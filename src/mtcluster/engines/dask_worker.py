@@ -11,8 +11,9 @@ import numpy as np
 from scipy import sparse
 
 from .._utils.tasks import encode_tasks, positions, task_rows
-from ..core.arrays import Array, Picked, Summary, not_finite, rows_at, summarize
+from ..core.arrays import Array, Picked, Summary, has_gaps, not_finite, rows_at, summarize
 from ..core.blocks import Place, coordinates, counting, make_block, take
+from ..core.gaps import counted
 
 LABELS = np.dtype(np.int32)
 
@@ -24,6 +25,7 @@ class Kept:
     codes: Array  # the task of each row of the chunk
     us: list[Array]
     sqs: list[Array]
+    observed: list[Array | None]  # share of the values of a row that are there; None: all are
 
 
 @dataclass(frozen=True)
@@ -49,7 +51,7 @@ def place_of(X: Any, codes: Array, m: int, kept: Kept | None, origins: Array | N
     """The rows of a chunk, one block per task."""
     X = matrix_of(X)
     parts = [X[at] if isinstance(at, slice) else Picked(X, at) for at in task_rows(codes, m)]
-    return Place(parts) if kept is None else Place(parts, kept.us, origins, kept.sqs)
+    return Place(parts) if kept is None else Place(parts, kept.us, origins, kept.sqs, observed=kept.observed)
 
 
 def _lean(part: Any) -> Any:
@@ -108,22 +110,29 @@ def codes_of(labels: Any, known: list[Any]) -> Array:
 def summarize_chunk(X: Any, codes: Array, u: Array, names: list[str], first: int) -> ChunkSummary:
     """The summary of a chunk, which must be finite."""
     X, m = matrix_of(X), len(names)
-    bad = not_finite(X)
+    bad = not_finite(X, missing=True)
     if len(bad):
+        what = "infinity" if not sparse.issparse(X) else "NaN or infinity"
         raise ValueError(
-            f"Input X contains NaN or infinity in {len(bad)} row(s) of the chunk that begins with row {first}, the "
+            f"Input X contains {what} in {len(bad)} row(s) of the chunk that begins with row {first}, the "
             f"first of them row {first + bad[0]} of task {names[codes[bad[0]]]}: fill these values in or drop the rows."
         )
-    summary = summarize(split(codes, X, m), split(codes, u, m))
+    summary = summarize(split(codes, X, m), split(codes, counting_weights(X, u), m))
     return ChunkSummary(summary, [summary.rows], [summary.counting])
+
+
+def counting_weights(X: Any, u: Array) -> Array:
+    """Sample weights of a chunk; rows that have no value at all count nothing."""
+    return u if sparse.issparse(X) or not len(u) or not has_gaps(X) else counted(X, u)
 
 
 def keep(X: Any, codes: Array, u: Array, origins: Array) -> Kept:
     """What stays with a chunk."""
     X, parts = matrix_of(X), task_rows(codes, len(origins))
+    u = counting_weights(X, u)
     us = [u[at] for at in parts]
-    sqs = [make_block(X[at], w, origin).sq for at, w, origin in zip(parts, us, origins, strict=True)]
-    return Kept(codes, us, sqs)
+    blocks = [make_block(X[at], w, origin) for at, w, origin in zip(parts, us, origins, strict=True)]
+    return Kept(codes, us, [block.sq for block in blocks], [block.observed for block in blocks])
 
 
 def take_rows(X: Any, kept: Kept, at: list[Array], origins: Array) -> list[tuple[Any, Array]]:

@@ -20,6 +20,7 @@ from .._sklearn_compat import openmp_threads
 from .._utils.tasks import Positions
 from ..core.arrays import Array, Each, Picked, Summary, is_sparse, summarize
 from ..core.blocks import Blocks, Job, PerRow, Place, coordinates, counting
+from ..core.gaps import counted
 from .base import Engine
 
 
@@ -114,8 +115,9 @@ class LocalEngine(Blocks, Engine):
 
     @property
     def needs(self) -> tuple[str, ...]:
-        """Sparse rows, and those of other libraries than NumPy, which may be on accelerators."""
-        return ("sparse",) * is_sparse(self.data.Xs[0]) + ("gpu",) * (self.xp is not np)
+        """Sparse rows, those of other libraries than NumPy, which may be on accelerators, and missing values."""
+        kinds = {"sparse": is_sparse(self.data.Xs[0]), "gpu": self.xp is not np, "missing": self.gaps}
+        return tuple(kind for kind, so in kinds.items() if so)
 
     def __enter__(self) -> Self:
         if self.threads:
@@ -130,8 +132,17 @@ class LocalEngine(Blocks, Engine):
 
     @cached_property
     def summary(self) -> Summary:
-        """What one pass over the rows tells."""
+        """What one pass over the rows tells; rows that have no value at all count nothing."""
+        found = summarize(self.data.Xs, self.us, self.xp)
+        if not found.gaps:
+            return found
+        self.us = [counted(X, u, self.xp) for X, u in zip(self.data.Xs, self.us, strict=True)]
         return summarize(self.data.Xs, self.us, self.xp)
+
+    @property
+    def gaps(self) -> bool:
+        """Whether values are missing."""
+        return self.summary.gaps > 0
 
     @cached_property
     def origins(self) -> Array:  # type: ignore[override]
@@ -141,7 +152,8 @@ class LocalEngine(Blocks, Engine):
     @cached_property
     def place(self) -> Place:  # type: ignore[override]
         """All rows."""
-        return Place(self.data.Xs, self.us, self.origins, None, self.xp, self._each)
+        origins = self.origins  # they settle what rows count
+        return Place(self.data.Xs, self.us, origins, None, self.xp, self._each)
 
     def apply(self, job: Job, *values: PerRow, outputs: int = 0, lazy: bool = False) -> tuple[Any, ...]:
         """Run a job on all rows."""

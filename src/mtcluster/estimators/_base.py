@@ -25,18 +25,18 @@ from ..core.starts import STARTS
 from ..engines import Engine
 from ._capabilities import check_capabilities, check_sizes
 from ._deciding import DecidingMixin, Settled
-from ._fitted import FittedModelMixin
+from ._fitted import FittedModelMixin, with_unknown
 from ._multistart import Run, best_of
 from ._numbers import asked_numbers, choose_number, chosen_number, few_enough
 from ._presence import cluster_presence
 from ._progress import FitProgress, tell, warn_user
-from ._validation import check_counting, open_rows
+from ._validation import check_counting, check_gaps, open_rows
 
 SMALL_ARRAYS = (
     "tasks_", "within_weight_", "task_offsets_", "task_scales_", "fractions_", "task_centers_", "shared_centers_",
     "subspace_", "cluster_sizes_", "task_relatedness_", "cluster_support_", "cluster_presence_", "map_", "map_rows_",
     "metric_directions_", "metric_covariance_", "log_proportions_", "means_", "proportions_", "shrinkage_",
-    "cluster_covariances_",
+    "cluster_covariances_", "feature_presence_",
 )  # fmt: skip
 
 
@@ -111,6 +111,7 @@ class MultiTaskClusterer(
         if numbers is None:
             check_sizes(self, engine, self.n_clusters)
         with engine:
+            check_gaps(self, engine)
             check_counting(engine.labels, engine.sizes, engine.summary.counting)
             self._fit_engine(engine, arguments, numbers)
         return self
@@ -173,6 +174,7 @@ class MultiTaskClusterer(
 
     def _store(self, engine: Engine, settled: Settled, run: Run) -> None:
         (m, d), model, decisions = engine.origins.shape, settled.model, settled.decisions
+        self.feature_presence_ = np.broadcast_to(engine.summary.observed > 0, (m, d)).copy()
         self.tasks_, self.decisions_ = engine.labels, decisions
         self.membership_, self.task_offset_ = decisions.membership, decisions.task_offset
         self.within_weight_ = np.broadcast_to(model.shares[0], (m,)).copy()
@@ -232,10 +234,11 @@ class MultiTaskClusterer(
         """Labels; memberships too, where they are more than labels."""
         self.__dict__.pop("_memberships", None)
         if model.membership.labels_only:
-            self.labels_ = engine.xp.astype(engine.gather(Ps, np.int32), engine.xp.int32)
-            return
-        self._memberships = engine.gather(Ps, width=self.n_clusters_)
-        self.labels_ = engine.xp.astype(engine.xp.argmax(self._memberships, axis=1), engine.xp.int32)
+            labels = engine.gather(Ps, np.int32)
+        else:
+            self._memberships = engine.gather(Ps, width=self.n_clusters_)
+            labels = engine.xp.argmax(self._memberships, axis=1)
+        self.labels_ = with_unknown(engine, engine.xp.astype(labels, engine.xp.int32))
 
     def _warn(self, run: Run) -> None:
         """Say what a user should know about a fit that worked."""
@@ -251,7 +254,7 @@ class MultiTaskClusterer(
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
+        tags.input_tags.sparse = tags.input_tags.allow_nan = True
         tags.array_api_support = COUPLINGS[self.coupling].supports.gpu if self.coupling in COUPLINGS else True
         # scikit-learn's sparse checks read this of whatever has predict_proba, and stumble over None.
         tags.classifier_tags = ClassifierTags(multi_class=False)

@@ -37,6 +37,11 @@ def check_capabilities(
         can, name = part.supports, f"{parameter}={part.name!r}"
         if offset not in ("auto", "none") and not can.offsets:
             raise ValueError(f"task_offset={offset!r} cannot go with {name}: take task_offset='none'.")
+        if "missing" in engine.needs and not can.missing:
+            raise ValueError(
+                f"{name} cannot work with missing values, and X holds {engine.summary.gaps} (NaN): take "
+                f"{parameter}={_other(parameter)!r}, or fill them in."
+            )
         if not all(getattr(can, need) for need in engine.needs):
             raise ValueError(
                 f"{name} works on NumPy arrays in one process only: take {parameter}={_other(parameter)!r}, or "

@@ -13,8 +13,9 @@ from sklearn.utils.validation import check_is_fitted
 from .._sklearn_compat import array_namespace
 from ..consensus import Decisions
 from ..core.arrays import Array, host
-from ..core.centers import Centers
+from ..core.centers import TINY, Centers
 from ..core.couplings import COUPLINGS
+from ..core.gaps import without_values
 from ..core.jobs import weighted_sums
 from ..core.memberships import FORMS, one_hot
 from ..core.metric import Metric
@@ -219,7 +220,7 @@ class FittedModelMixin(TransformerMixin):
         engine = self._open(X, tasks, "predict")
         labels_only, xp = FORMS[self.membership_].labels_only, engine.xp
         P = engine.gather(self._read(engine)[0], *((np.int32,) if labels_only else (None, self.n_clusters_)))
-        return xp.astype(P if labels_only else xp.argmax(P, axis=1), xp.int32)
+        return with_unknown(engine, xp.astype(P if labels_only else xp.argmax(P, axis=1), xp.int32))
 
     def predict_proba(self, X: Any, *, tasks: Any = None) -> Array:
         """Probability of each cluster, for each row.
@@ -305,5 +306,22 @@ class FittedModelMixin(TransformerMixin):
         coordinates : array of shape (n, l)
             The same axes for every task.
         """
-        engine, W = self._open(X, None, "transform"), axes_of(*self._fitted())
-        return engine.gather(engine.apply(partial(project, W=W), outputs=1, lazy=True)[0], width=W.shape[1])
+        engine, (model, centers) = self._open(X, None, "transform"), self._fitted()
+        W, sizes = axes_of(model, centers), host(self.cluster_sizes_).sum(axis=0)
+        middle = sizes @ centers.shared / max(float(sizes.sum()), TINY)
+        return engine.gather(
+            engine.apply(partial(project, W=W, middle=middle), outputs=1, lazy=True)[0], width=W.shape[1]
+        )
+
+
+def with_unknown(engine: Engine, labels: Array) -> Array:
+    """Labels, with -1 for rows that have no value at all."""
+    if not engine.gaps:
+        return labels
+    xp = engine.xp
+    empty = engine.gather(engine.apply(without_values, outputs=1, lazy=True)[0], bool)
+    n = int(xp.sum(xp.astype(empty, xp.int64)))
+    if not n:
+        return labels
+    warn_user(f"{n} row(s) of X have no value at all: they get the label -1.")
+    return xp.where(empty, xp.asarray(-1, dtype=labels.dtype, device=getattr(labels, "device", None)), labels)

@@ -20,16 +20,18 @@ IMPOSSIBLE = {
     "membership": "membership={0.membership!r}: take membership='binary'",
     "subspace": "n_components={0.n_components} below n_clusters={1.n_clusters}: take n_components=None",
     "scale": "task_offset='scale': take task_offset='auto', 'none', 'matched' or 'mean'",
+    "gaps": "missing values in more than {2} features: take metric='euclidean', or fill them in",
 }
 
 
 def metric_of(estimator: Any, engine: Engine, model: Model, dimensions: int) -> tuple[str, str]:
     """The metric of the fit, and why it is that one."""
     asked = estimator._metric()
-    obstacle = _obstacle(estimator, engine, model)
+    obstacle = _obstacle(estimator, engine, model, dimensions)
     if asked == "shared":
         if obstacle:
-            raise ValueError(f"metric='shared' cannot go with {IMPOSSIBLE[obstacle].format(estimator, model)}.")
+            why = IMPOSSIBLE[obstacle].format(estimator, model, dimensions)
+            raise ValueError(f"metric='shared' cannot go with {why}.")
         return "shared", "set"
     if asked == "euclidean":
         return "euclidean", "set"
@@ -67,7 +69,7 @@ def _counts(engine: Engine) -> bool:
     return all(bool(np.all(block.X.data == np.round(block.X.data))) for block in some)
 
 
-def _obstacle(estimator: Any, engine: Engine, model: Model) -> str:
+def _obstacle(estimator: Any, engine: Engine, model: Model, dimensions: int) -> str:
     """What makes a shared metric impossible; nothing: ""."""
     if not model.coupling.free_origin:
         return "coupling"
@@ -75,7 +77,10 @@ def _obstacle(estimator: Any, engine: Engine, model: Model) -> str:
         return "membership"
     if model.n_components < min(model.n_clusters, engine.n_features):
         return "subspace"
-    return "scale" if estimator._task_offset() == "scale" else ""
+    if estimator._task_offset() == "scale":
+        return "scale"
+    wide = min(engine.n_features, sum(engine.sizes)) > dimensions
+    return "gaps" if engine.gaps and wide and estimator._metric() == "shared" else ""
 
 
 def clusters_per_task(value: Any, n_clusters: int, labels: Array) -> Array | None:

@@ -15,6 +15,7 @@ from .._sklearn_compat import get_config, get_namespace
 from .._utils.tasks import Positions, as_parts, encode_tasks, label_array, task_rows
 from ..core.arrays import Array, Picked, host, is_sparse, not_finite, pieces, rows_at
 from ..engines import Engine, LocalData, LocalEngine, engine_of
+from ._columns import check_names, common_columns, differing, placed
 
 COPIED = 2**21  # numbers of a matrix up to which rows that stand apart are copied, one task after the other
 
@@ -40,7 +41,7 @@ def open_rows(
     if engine is not None:
         features = _Features(estimator, reset)
         return engine.read(X, tasks, sample_weight, features, pooled=pooled, centered=centered)
-    data = read_tasks(estimator, X, tasks, reset=reset)
+    data = read_tasks(estimator, X, tasks, reset=reset, missing=True)
     us = read_weights(sample_weight, data, data.dtype)
     if pooled:
         data, us = data.pooled(), [data.join(us)]
@@ -73,23 +74,54 @@ def check_counting(labels: Array, sizes: list[int], counting: Any) -> None:
             )
 
 
-def read_tasks(estimator: Any, X: Any, tasks: Any = None, *, reset: bool) -> LocalData:
+def check_gaps(estimator: Any, engine: Engine) -> None:
+    """Every column and every task needs a value."""
+    if not engine.gaps:
+        return
+    empty = np.flatnonzero(engine.summary.observed.sum(axis=0) == 0)
+    if len(empty):
+        names = getattr(estimator, "feature_names_in_", np.arange(engine.n_features))[empty]
+        shown = ", ".join(repr(name) for name in names[:5].tolist()) + (", …" if len(empty) > 5 else "")
+        raise ValueError(f"X has {len(empty)} column(s) without any value: {shown}. Leave them out.")
+    for label, size, values in zip(engine.labels, engine.sizes, engine.summary.observed, strict=True):
+        if not values.any():
+            raise ValueError(f"X has no value in any of the {size} row(s) of task {_name(label)}: leave the task out.")
+
+
+def read_tasks(estimator: Any, X: Any, tasks: Any = None, *, reset: bool, missing: bool = False) -> LocalData:
     """Validate X and split it by task.
 
     X is one matrix with `tasks`, a label for each row (None: one task), or a dict or list of matrices, one per task.
-    `reset` records the features on the estimator, otherwise they are compared with those it has.
+    `reset` records the features on the estimator, otherwise they are compared with those it has. `missing`: dense X may
+    hold NaN, and data frames may have other columns.
     """
     parts = as_parts(X, "X")
     if parts is None:
-        X = _matrix(estimator, X, "X", reset=reset)
+        if missing and not reset and _has_mosaic(estimator) and hasattr(X, "columns"):
+            X = _by_name(_matrix(estimator, X, "X", reset=False, first=False), X, estimator.feature_names_in_, "X")
+        else:
+            X = _matrix(estimator, X, "X", reset=reset)
         labels, codes = encode_tasks(tasks, int(X.shape[0]))
         data = _split(X, labels, codes, named=tasks is not None)
     else:
         if tasks is not None:
             raise ValueError("tasks must be None when X is a dict or a list of data sets: its items are the tasks.")
-        data = _stack_of(estimator, parts, reset=reset)
-    _check_finite(data, ["X"] * len(data.Xs) if parts is None else [f"X[{key!r}]" for key in parts])
+        data = _stack_of(estimator, parts, reset=reset, missing=missing)
+    names = ["X"] * len(data.Xs) if parts is None else [f"X[{key!r}]" for key in parts]
+    _check_finite(data, names, missing=missing)
     return data
+
+
+def _has_mosaic(estimator: Any) -> bool:
+    """Whether the tasks of the fit had other columns."""
+    has = getattr(estimator, "feature_presence_", None)
+    return has is not None and not bool(np.all(host(has)))
+
+
+def _by_name(X: Array, frame: Any, names: Any, name: str) -> Array:
+    """A matrix with the columns of the fit."""
+    check_names(list(frame.columns), name)
+    return placed(X, list(frame.columns), list(names), name)
 
 
 def read_weights(sample_weight: Any, data: LocalData, dtype: Any) -> list[Array]:
@@ -192,7 +224,7 @@ def _matrix(estimator: Any, X: Any, name: str, *, reset: bool, first: bool = Tru
     if is_device_sparse(X, name):
         return _device_csr(estimator, X, reset=reset)
     xp = library(X)
-    options = {"accept_sparse": "csr", "dtype": [xp.float64, xp.float32], "ensure_all_finite": False}
+    options: dict[str, Any] = {"accept_sparse": "csr", "dtype": [xp.float64, xp.float32], "ensure_all_finite": False}
     try:
         checked = validate_data(estimator, X, reset=reset, **options) if first else check_array(X, **options)
     except (TypeError, ValueError) as error:
@@ -203,8 +235,37 @@ def _matrix(estimator: Any, X: Any, name: str, *, reset: bool, first: bool = Tru
     return checked
 
 
-def _stack_of(estimator: Any, parts: dict[Hashable, Any], *, reset: bool) -> LocalData:
-    """Data sets that came apart."""
+def _stack_of(estimator: Any, parts: dict[Hashable, Any], *, reset: bool, missing: bool) -> LocalData:
+    """Data sets that came apart; data frames with other columns, or another order of them, are matched by name."""
+    named = {key: list(part.columns) if hasattr(part, "columns") else None for key, part in parts.items()}
+    known = None if reset else getattr(estimator, "feature_names_in_", None)
+    others = {**named, None: list(known)} if known is not None else named
+    if missing and differing(others):
+        names = list(known) if known is not None else common_columns(named, apart=_may_lie_apart(estimator))  # type: ignore[arg-type]
+        return _joined(_matched(estimator, parts, names, reset=reset), parts)
+    return _joined(_alike(estimator, parts, reset=reset), parts)
+
+
+def _may_lie_apart(estimator: Any) -> bool:
+    """Whether tasks without common columns are matched in another way."""
+    return getattr(estimator, "match", None) == "geometry"
+
+
+def _matched(estimator: Any, parts: dict[Hashable, Any], names: list[str], *, reset: bool) -> list[Any]:
+    """Data frames as matrices with the same columns."""
+    if reset:
+        import pandas as pd
+
+        validate_data(estimator, pd.DataFrame(np.zeros((1, len(names))), columns=names), skip_check_array=True)
+    Xs = []
+    for key, part in parts.items():
+        name = f"X[{key!r}]"
+        Xs.append(_by_name(_matrix(estimator, part, name, reset=False, first=False), part, names, name))
+    return Xs
+
+
+def _alike(estimator: Any, parts: dict[Hashable, Any], *, reset: bool) -> list[Any]:
+    """Data sets with the same columns as matrices."""
     Xs: list[Any] = []
     first_key = next(iter(parts))
     columns = None if reset else getattr(estimator, "feature_names_in_", None)
@@ -220,6 +281,11 @@ def _stack_of(estimator: Any, parts: dict[Hashable, Any], *, reset: bool) -> Loc
             columns = list(part.columns) if columns is None else columns
             _check_columns(list(part.columns), list(columns), name)
         Xs.append(X)
+    return Xs
+
+
+def _joined(Xs: list[Any], parts: dict[Hashable, Any]) -> LocalData:
+    """Matrices of all tasks, one after the other, of one library and type."""
     xp = library(Xs[0])
     if any(library(X) is not xp for X in Xs):
         raise TypeError("X holds arrays of several libraries: all tasks need the same.")
@@ -277,26 +343,31 @@ def _numbers(X: Any) -> int:
     return int(X.nnz) if is_sparse(X) else int(X.shape[0] * X.shape[1])
 
 
-def _check_finite(data: LocalData, names: list[str]) -> None:
-    """Refuse NaN and infinity, saying where the first stands: in the user's own numbering."""
-    if data.source is not None and not len(_not_finite(data.source, data.xp)):  # one pass, however many tasks
+def _check_finite(data: LocalData, names: list[str], *, missing: bool) -> None:
+    """Refuse NaN and infinity, saying where the first stands: in the user's own numbering.
+
+    `missing`: NaN in dense rows is a missing value.
+    """
+    if data.source is not None and not len(_not_finite(data.source, data.xp, missing)):  # one pass for all tasks
         return
     for label, X, rows, name in zip(data.labels, data.Xs, data.positions, names, strict=True):
-        bad = _not_finite(X, data.xp)
+        bad = _not_finite(X, data.xp, missing)
         if not len(bad):
             continue
         own_numbering = np.arange(X.shape[0]) if name != "X" else np.arange(data.n)[rows]
         first = rows_at(X, slice(int(bad[0]), int(bad[0]) + 1))
-        what = "NaN" if np.isnan(host(first.data if is_sparse(first) else first)).any() else "infinity"
+        values = host(first.data if is_sparse(first) else first)
+        what = "infinity" if np.isinf(values).any() else "NaN"
+        dense = " Missing values are taken in dense X alone." if what == "NaN" and missing else ""
         raise ValueError(
             f"Input {name} contains {what} in {len(bad)} row(s) of task {_name(label)}, "
-            f"the first of them row {own_numbering[bad[0]]}: fill these values in or drop the rows."
+            f"the first of them row {own_numbering[bad[0]]}: fill these values in or drop the rows.{dense}"
         )
 
 
-def _not_finite(X: Any, xp: Any) -> Array:
+def _not_finite(X: Any, xp: Any, missing: bool) -> Array:
     """Numbers of the rows that hold NaN or infinity, read in pieces."""
-    return np.concatenate([part.start + not_finite(rows_at(X, part), xp) for part in pieces(X)])
+    return np.concatenate([part.start + not_finite(rows_at(X, part), xp, missing=missing) for part in pieces(X)])
 
 
 def named_error(error: Exception, X: Any, name: str) -> Exception:

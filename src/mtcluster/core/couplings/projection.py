@@ -30,7 +30,7 @@ class Projection(Coupling):
     """The subspace in which clusters are tight. On most data it can be one in which nothing varies."""
 
     name = "projection"
-    supports = Capabilities(dask=False, gpu=False, offsets=False, task_shares=False, max_order=MAX_ORDER)
+    supports = Capabilities(dask=False, gpu=False, offsets=False, missing=False, task_shares=False, max_order=MAX_ORDER)
     explanation = "The rows of all tasks are compared with the shared centres in the shared subspace only."
     own_threads = False  # most of the work is eigenproblems
     n_init = 1  # each start costs an eigenproblem of the size of the data per stage

@@ -20,7 +20,7 @@ class Covariance(ABC):
     rows: float  # ν: rows by which they are drawn to the common one
 
     name: ClassVar[str]
-    supports: ClassVar[Capabilities] = Capabilities()
+    supports: ClassVar[Capabilities] = Capabilities(missing=False)
 
     @staticmethod
     @abstractmethod

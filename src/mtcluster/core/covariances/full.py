@@ -18,7 +18,7 @@ class Full(Covariance):
     """Any covariance: K (R, c, d, d)."""
 
     name = "full"
-    supports = Capabilities(max_features=500)
+    supports = Capabilities(max_features=500, missing=False)
 
     @staticmethod
     def common(shape: Shape, n_features: int) -> Array:

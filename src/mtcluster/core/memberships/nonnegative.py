@@ -21,7 +21,7 @@ class NonNegative(Membership):
     """Non-negative mixtures of centres, (n, c)."""
 
     name = "nonnegative"
-    supports = Capabilities(offsets=False)
+    supports = Capabilities(offsets=False, missing=False)
     explanation = "Rows are non-negative mixtures of centres, so zero must have a meaning in X."
 
     def start(self, P: Array, like: Array, n_clusters: int, xp: Any = np) -> Array:

@@ -1,0 +1,244 @@
+"""Missing values (NaN): what a row without some of its values means for losses, centres and the metric.
+
+Distances are those over what is observed. With the Euclidean metric the missing part of a row counts nothing:
+
+    Σ_observed (x_l − M_l)² = ‖x − M‖² − Σ_missing (o_l − M_l)²,   x filled with the origin o,
+
+which takes one more product, of the places that are missing with squared centres. With a shared metric, A = S⁻¹, the
+loss is (x − M)_oᵀ S_oo⁻¹ (x − M)_o + log|S_oo|, the least of ‖x − M‖²_A over the missing values m, and
+
+    x_m = M_m − A_mm⁻¹ A_mo (x − M)_o,   the conditional mean given cluster and metric,
+    A_mm⁻¹,                              the conditional covariance,   log|S_oo| = log|S| + log|A_mm|.
+
+Sums over rows that are filled with these means, and the scatter with these covariances, give centres and a metric that
+never raise the objective (EM). The own and the shared centres of a loss each have their own conditional means.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from .arrays import Array, Matrix, Picked, host, like, pieces, rows_at
+from .blocks import Block, Place
+
+
+@dataclass(frozen=True)
+class Gaps:
+    """What centres mean for missing values: own and shared centres of all tasks, seen from the origins."""
+
+    shares: Array  # (R or 1, m or 1) λ1
+    own: Array  # (R, m, c, d)
+    shared: Array  # (R, m, c, d)
+    A: Array | None  # (R, d, d) the metric; None: Euclidean
+    alone: Array  # (m,) tasks with the Euclidean metric in any case
+    origins: Array  # (m, d)
+
+    def of_task(self, k: int, near: Array, xp: Any) -> TaskGaps:
+        """Those of one task, beside its rows."""
+        R, m = self.own.shape[:2]
+        lam = np.broadcast_to(self.shares, (R, m))[:, k]
+        A = None if self.A is None or self.alone[k] else self.A
+        return TaskGaps(lam, self.own[:, k], self.shared[:, k], A, self.origins[k], near, xp)
+
+
+@dataclass(frozen=True)
+class TaskGaps:
+    """What centres mean for missing values in the rows of one task."""
+
+    lam: Array  # (R,)
+    own: Array  # (R, c, d)
+    shared: Array  # (R, c, d)
+    A: Array | None  # (R, d, d)
+    origin: Array  # (d,)
+    near: Array  # an array in the type and the place of the rows
+    xp: Any
+
+    def meet(self, X: Array, G: Array, block: Block, part: slice) -> Met:
+        """A part of the rows of a block, filled with the origin, and where (n, d) they are."""
+        if self.A is None:
+            return Plain(self, G)
+        key = (part.start, part.stop)
+        if key not in block.patterns:
+            block.patterns[key] = list(patterns(host(G)))
+        return Measured(self, X, G, block.patterns[key])
+
+    @property
+    def parts(self) -> list[tuple[Array, Array]]:
+        """Centres (R, c, d) and their shares (R,) of the loss: own and shared."""
+        return [(self.own, self.lam), (self.shared, 1 - self.lam)]
+
+    @cached_property
+    def half_squares(self) -> Array:
+        """(R c, d) half of what a missing value would add to the loss if the row were at the origin."""
+        found = sum(share[:, None, None] * C**2 for C, share in self.parts) / 2
+        return like(np.reshape(found, (-1, self.own.shape[2])), self.near, self.xp)
+
+
+@dataclass(frozen=True)
+class RowGaps:
+    """`GapSums` of some rows of one task; sums of the size of the centres (R, c, d), and (R, d, d)."""
+
+    missing: Array
+    own: Array
+    shared: Array
+    XX: Array | None  # None: the task has no part in the metric
+    value: Array  # (R,) what log|S_oo| adds to the objective, beside log|S|
+
+
+class Met:
+    """Rows with missing values at some centres."""
+
+    def corrections(self) -> Array:
+        """(R, c, n) half of what the loss of each label is too large by."""
+        raise NotImplementedError
+
+    def sums(self, F: Array) -> RowGaps:
+        """Sums with weights F (R, c, n) of rows in clusters."""
+        raise NotImplementedError
+
+
+class Plain(Met):
+    """With the Euclidean metric."""
+
+    def __init__(self, terms: TaskGaps, G: Array) -> None:
+        self.terms, self.G = terms, terms.xp.astype(G, terms.near.dtype)
+
+    def corrections(self) -> Array:
+        """One product."""
+        terms, (R, c, _) = self.terms, self.terms.own.shape
+        return terms.xp.reshape(terms.half_squares @ self.G.T, (R, c, self.G.shape[0]))
+
+    def sums(self, F: Array) -> RowGaps:
+        """A missing value is expected where the centre is."""
+        terms, (R, c, n) = self.terms, F.shape
+        missing = host(terms.xp.reshape(F, (R * c, n)) @ self.G).astype(np.float64).reshape(R, c, -1)
+        return RowGaps(missing, missing * terms.own, missing * terms.shared, None, np.zeros(R))
+
+
+class Measured(Met):
+    """With a shared metric: in NumPy's memory and in double precision, wherever the rows are."""
+
+    def __init__(self, terms: TaskGaps, X: Array, G: Array, groups: list[Group]) -> None:
+        self.terms, self.G, self.groups = terms, host(G), groups
+        self.Y = host(X).astype(np.float64) - terms.origin
+
+    @cached_property
+    def inverses(self) -> list[list[tuple[Array, Array]]]:
+        """Run → group of rows → A_mm⁻¹ (n, k, k) and log|A_mm| (n,)."""
+        assert self.terms.A is not None
+        return [[conditional(A, group) for group in self.groups] for A in self.terms.A]
+
+    @cached_property
+    def solved(self) -> list[tuple[Array, Array]]:
+        """For both parts of the loss the conditional means, and what they save; one that has no share is the other."""
+        (own, lam), (shared, _) = self.terms.parts
+        first = self._solve(own if lam.any() else shared)
+        return [first, first if not lam.any() or lam.min() == 1 else self._solve(shared)]
+
+    def _solve(self, C: Array) -> tuple[Array, Array]:
+        """Conditional means (R, c, n, d) at centres C (R, c, d), 0 where values are there; half the corrections."""
+        (R, c, d), n = C.shape, len(self.Y)
+        means, half = np.zeros((R, c, n, d)), np.zeros((R, c, n))
+        assert self.terms.A is not None
+        for r, A in enumerate(self.terms.A):
+            y, CA = self.Y @ A, C[r] @ A
+            for group, (P, _) in zip(self.groups, self.inverses[r], strict=True):
+                rows, cells = group.rows, group.cells
+                U = y[rows[:, None], cells] - CA[:, cells]  # (c, n, k)
+                solved = np.matmul(P[group.pattern], np.moveaxis(U, 0, 2))  # (n, k, c)
+                solved = np.moveaxis(solved, 2, 0)
+                means[r][:, rows[:, None], cells] = -solved
+                half[r][:, rows] = np.einsum("cnk,cnk->cn", U, solved) / 2
+        return means, half
+
+    def corrections(self) -> Array:
+        """What the conditional means save."""
+        terms = self.terms
+        found = sum(share[:, None, None] * half for (_, half), (_, share) in zip(self.solved, terms.parts, strict=True))
+        return like(np.asarray(found), terms.near, terms.xp)
+
+    def sums(self, F: Array) -> RowGaps:
+        """Conditional means and covariances."""
+        F = host(F).astype(np.float64)
+        (R, c, _), d = F.shape, self.Y.shape[1]
+        sums, XX, value = [], np.zeros((R, d, d)), np.zeros(R)
+        for (means, _), (_, share) in zip(self.solved, self.terms.parts, strict=True):
+            sums.append(np.einsum("rcn,rcnd->rcd", F, means))
+            for r in np.flatnonzero(share).tolist():
+                for j in range(c):
+                    at = np.flatnonzero(F[r, j])
+                    if len(at):
+                        weighted, own = F[r, j, at, None] * means[r, j, at], means[r, j, at]
+                        cross = weighted.T @ self.Y[at]
+                        XX[r] += share[r] * (cross + cross.T + weighted.T @ own)
+        for r in range(R):
+            w = F[r].sum(axis=0)
+            for group, (P, log_det) in zip(self.groups, self.inverses[r], strict=True):
+                of_pattern = np.bincount(group.pattern, weights=w[group.rows], minlength=len(P))
+                value[r] += of_pattern @ log_det
+                at = group.kinds[:, :, None] * d + group.kinds[:, None, :]
+                weights = of_pattern[:, None, None] * P
+                XX[r] += np.bincount(at.ravel(), weights=weights.ravel(), minlength=d * d).reshape(d, d)
+        own, shared = sums
+        return RowGaps(np.einsum("rcn,nd->rcd", F, self.G), own, shared, XX, value)
+
+
+@dataclass(frozen=True)
+class Group:
+    """Rows that lack the same number of values."""
+
+    rows: Array  # (n,)
+    cells: Array  # (n, k) which values they lack
+    kinds: Array  # (p, k) which values a pattern lacks
+    pattern: Array  # (n,) the pattern of each row
+
+
+def patterns(G: Array) -> Iterator[Group]:
+    """Rows (n, d) with missing values, by how many and by which they lack."""
+    counts = np.count_nonzero(G, axis=1)
+    for k in np.unique(counts[counts > 0]):
+        rows = np.flatnonzero(counts == k)
+        cells = np.nonzero(G[rows])[1].reshape(len(rows), k)
+        kinds, pattern = np.unique(cells, axis=0, return_inverse=True)
+        yield Group(rows, cells, kinds, pattern.ravel())
+
+
+def conditional(A: Array, group: Group) -> tuple[Array, Array]:
+    """For each pattern of a group, the conditional covariance A_mm⁻¹ (p, k, k) and log|A_mm| (p,)."""
+    part = A[group.kinds[:, :, None], group.kinds[:, None, :]]
+    return np.linalg.inv(part), np.linalg.slogdet(part)[1]
+
+
+def without_values(place: Place) -> tuple[Any, ...]:
+    """Rows that have no value at all."""
+    found = []
+    for X in place.Xs:
+        rows = X[:] if isinstance(X, Picked) else X
+        found.append(place.xp.all(place.xp.isnan(rows), axis=1))
+    return found, None
+
+
+def counted(X: Matrix, u: Array, xp: Any = np) -> Array:
+    """Sample weights, 0 for rows that have no value at all: they count nothing."""
+    parts = [rows_at(X, part) for part in pieces(X)]
+    empty = xp.concat([xp.all(xp.isnan(rows), axis=1) for rows in parts])
+    return xp.where(empty, xp.zeros_like(u), u) if bool(xp.any(empty)) else u
+
+
+def completed(block: Block, terms: TaskGaps, labels: Array) -> Array:
+    """The rows of a block with what is expected in place of missing values, in the cluster (n,) of each; of one run."""
+    X, G = block.filled(block.X[:])
+    if G is None:
+        return X
+    at = np.arange(len(X))
+    if terms.A is None:
+        means = [C[0][labels] for C, _ in terms.parts]
+    else:
+        means = [found[0, labels, at] for found, _ in Measured(terms, X, G, list(patterns(G))).solved]
+    expected = sum(share[0] * mean for mean, (_, share) in zip(means, terms.parts, strict=True))
+    return np.where(G, block.origin + expected, X)

@@ -1,0 +1,87 @@
+"""Data sets with other columns: matched by name, in any order; what a data set lacks is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Any
+
+import numpy as np
+
+from .._utils.text import listed
+from ..core.arrays import Array
+from ._progress import warn_user
+
+
+def differing(columns: dict[Hashable, list[Any] | None]) -> bool:
+    """Whether data sets, by the names of their columns, have other columns or another order of them."""
+    named = list(columns.values())
+    return None not in named and any(own != named[0] for own in named)
+
+
+def common_columns(columns: dict[Hashable, list[Any]], *, apart: bool = False) -> list[str]:
+    """All columns of some data sets, sorted by name.
+
+    Every data set must be linked to every other by columns that two of them have, unless they may lie `apart`.
+    """
+    for key, own in columns.items():
+        check_names(own, f"X[{key!r}]")
+    if not apart:
+        _check_linked(columns)
+    return sorted({name for own in columns.values() for name in own})
+
+
+def check_names(own: list[Any], name: str) -> None:
+    """Columns that are matched by name need names, each its own."""
+    odd = [repr(column) for column in own if not isinstance(column, str)]
+    if odd:
+        raise ValueError(
+            f"{name} has columns whose names are not text ({listed(odd[:5])}): columns are matched by name where data "
+            "sets differ in them. Rename them, or give the same columns in the same order."
+        )
+    twice = sorted({column for column in own if own.count(column) > 1})
+    if twice:
+        raise ValueError(f"{name} has several columns named {listed(map(repr, twice[:5]))}: each needs its own name.")
+
+
+def _check_linked(columns: dict[Hashable, list[Any]]) -> None:
+    """Refuse data sets that no common column links to the others."""
+    keys, sets = list(columns), [set(own) for own in columns.values()]
+    linked, waiting = {0}, [0]
+    while waiting:
+        k = waiting.pop()
+        new = {l for l in range(len(sets)) if l not in linked and sets[k] & sets[l]}
+        linked |= new
+        waiting += sorted(new)
+    if len(linked) == len(keys):
+        return
+    apart = [keys[k] for k in range(len(keys)) if k not in linked]
+    pairs = [
+        f"{keys[k]!r} and {keys[l]!r} have {len(sets[k] & sets[l])} columns in common"
+        for k in range(len(keys))
+        for l in range(k + 1, len(keys))
+    ]
+    raise ValueError(
+        f"X: no column links {listed(map(repr, apart[:5]))} to {keys[0]!r}, so their clusters cannot correspond: "
+        f"{listed(pairs[:6])}. Rename columns that mean the same, leave the data set out, or match clusters by their "
+        "geometry alone (match='geometry')."
+    )
+
+
+def placed(X: Array, own: list[Any], names: list[str], name: str) -> Array:
+    """A matrix with columns `own` as one with columns `names`, NaN where it has none; others are left out."""
+    at = {column: j for j, column in enumerate(names)}
+    known = [i for i, column in enumerate(own) if column in at]
+    if not known:
+        raise ValueError(
+            f"{name} has none of the columns of the fit ({listed(map(repr, names[:5]))}{', …' * (len(names) > 5)}): it "
+            f"has {listed(map(repr, own[:5]))}{', …' * (len(own) > 5)}."
+        )
+    unknown = [repr(own[i]) for i in range(len(own)) if own[i] not in at]
+    if unknown:
+        warn_user(f"{name} has columns that were not in fit, which are left out: {listed(unknown[:5])}.")
+    if len(known) == len(names) == len(own):  # the same in another order
+        order = np.argsort([at[column] for column in own])
+        return X[:, order]
+    out = np.full((X.shape[0], len(names)), np.nan, dtype=X.dtype)
+    out[:, [at[own[i]] for i in known]] = X[:, known]
+    return out
