@@ -58,7 +58,7 @@ def test_distances_along_the_directions_of_the_centers_are_those_of_the_projecte
     rows, centers = fitted(Xs, ys, model)
     runs = centers.runs(None)
     none = [np.zeros((1, len(X)), dtype=bool) for X in Xs]
-    seen = list(calibration._compared(rows, model, runs, ys, none))
+    seen = list(calibration._compared(rows, model, runs, ys, none, [1.0, 1.0]))
     A = np.linalg.inv(centers.K)
     root = np.linalg.cholesky(A)
     for k, (X, part) in enumerate(zip(Xs, seen, strict=True)):

@@ -101,6 +101,21 @@ def without_gaps(X: Array, xp: Any = np, instead: Any = 0.0) -> Array:
     return xp.where(xp.isnan(X), xp.asarray(instead, dtype=X.dtype, device=getattr(X, "device", None)), X)
 
 
+@dataclass(frozen=True)
+class Columns:
+    """Where the columns of a data set stand among those of all."""
+
+    own: tuple[int, ...]  # numbers of its columns
+    among: tuple[int, ...]  # their numbers among all
+    width: int  # number of all
+
+    def place(self, X: Array) -> Array:
+        """A matrix with all columns; values that it has not are missing."""
+        out = np.full((X.shape[0], self.width), np.nan, dtype=X.dtype)
+        out[:, list(self.among)] = X[:, list(self.own)]
+        return out
+
+
 def entry_counts(X: Matrix, xp: Any = np) -> Array:
     """(d,) entries of a sparse X in each column."""
     return host(xp.bincount(X.indices, minlength=X.shape[1]))

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import CancelledError
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import array_api_compat.dask.array as xpd
 import dask
@@ -19,14 +19,22 @@ import numpy as np
 from dask.delayed import delayed
 
 from .._utils.tasks import as_parts, encode_tasks, label_array
-from ..core.arrays import Array, Summary
+from ..core.arrays import Array, Columns, Summary
 from ..core.blocks import Block, Job, PerRow, make_block
 from . import dask_worker as worker
 from .base import Engine
 
 FAN_IN = 16  # sums that are added up by one Dask task
 
-Features = Callable[[int, Any], None]  # (number of features, columns) of X: recorded, or compared with those of fit
+
+class Features(Protocol):
+    """Records the features of X, or compares them with those of the fit."""
+
+    def __call__(self, n_features: int, columns: Any) -> None:
+        """The number of features, and their names."""
+
+    def matched(self, parts: dict[Hashable, Any]) -> dict[Hashable, Columns] | None:
+        """Where the columns of data sets stand, if they are matched by name."""
 
 
 class DaskEngine(Engine):
@@ -201,7 +209,11 @@ def read_tasks(X: Any, tasks: Any, features: Features) -> tuple[Any, Array, list
     if parts is not None:
         if tasks is not None:
             raise ValueError("tasks must be None when X is a dict or a list of data sets: its items are the tasks.")
-        arrays = [read_array(part, f"X[{key!r}]", features) for key, part in parts.items()]
+        columns = features.matched(parts)
+        arrays = [
+            read_array(part, f"X[{key!r}]", features, None if columns is None else columns[key])
+            for key, part in parts.items()
+        ]
         codes = [delayed(np.full)(size, k, dtype=np.intp) for k, array in enumerate(arrays) for size in array.chunks[0]]
         whole = da.concatenate(arrays) if len(arrays) > 1 else arrays[0]
         return whole, label_array(list(parts)), codes, [int(array.shape[0]) for array in arrays]
@@ -231,8 +243,11 @@ def read_weights(sample_weight: Any, X: Any) -> list[Any]:
     return [delayed(worker.checked_weights)(chunk, X.dtype) for chunk in _column(sample_weight, X, "sample_weight")]
 
 
-def read_array(X: Any, name: str, features: Features) -> Any:
-    """A Dask array of floats with known row counts and its columns in one chunk."""
+def read_array(X: Any, name: str, features: Features, placing: Columns | None = None) -> Any:
+    """A Dask array of floats with known row counts and its columns in one chunk.
+
+    `placing`: where its columns stand, if data sets have others.
+    """
     columns = getattr(X, "columns", None)
     if columns is not None:
         bad = [repr(c) for c, dtype in X.dtypes.items() if dtype.kind not in "biuf"]
@@ -250,8 +265,11 @@ def read_array(X: Any, name: str, features: Features) -> Any:
         if X.dtype.kind not in "biuf":
             raise ValueError(f"{name} has the type {X.dtype}: numbers are needed.")
         X = X.astype(np.float64)
-    features(int(X.shape[1]), columns)
-    return X.rechunk({1: -1}) if len(X.chunks[1]) > 1 else X
+    whole = X.rechunk({1: -1}) if len(X.chunks[1]) > 1 else X
+    if placing is None:
+        features(int(X.shape[1]), columns)
+        return whole
+    return whole.map_blocks(placing.place, dtype=X.dtype, chunks=(X.chunks[0], (placing.width,)))
 
 
 def _column(values: Any, X: Any, name: str) -> list[Any]:

@@ -186,6 +186,8 @@ class MultiTaskClusterer(
         self.losses_ = engine.gather(run.losses)
         self._set_memberships(engine, run.memberships, model)
         self.weight_trace_ = xp.stack([engine.gather(vs) for vs in run.fit.weight_trace])
+        if engine.gaps:  # rows without any value
+            self.weight_trace_ = xp.where(self.labels_ < 0, xp.zeros_like(self.weight_trace_), self.weight_trace_)
         self.weights_ = self.weight_trace_[-1, :]
         self.fractions_ = np.array(run.fit.fractions)
         self.admitted_ = _admitted(self.weight_trace_, self.fractions_, xp)

@@ -6,9 +6,10 @@ from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import validate_data
 
 from .._utils.text import listed
-from ..core.arrays import Array
+from ..core.arrays import Columns
 from ._progress import warn_user
 
 
@@ -18,7 +19,20 @@ def differing(columns: dict[Hashable, list[Any] | None]) -> bool:
     return None not in named and any(own != named[0] for own in named)
 
 
-def common_columns(columns: dict[Hashable, list[Any]], *, apart: bool = False) -> list[str]:
+def matched(estimator: Any, columns: dict[Hashable, list[Any] | None], *, reset: bool) -> list[str] | None:
+    """The names by which the columns of data sets are matched; None: all have the same in the same order.
+
+    They are those of the fit, or all columns of the data sets, sorted by name.
+    """
+    known = None if reset else getattr(estimator, "feature_names_in_", None)
+    if known is not None:
+        return list(known) if differing({**columns, None: list(known)}) else None
+    return (
+        common_columns(columns, apart=getattr(estimator, "match", None) == "geometry") if differing(columns) else None
+    )
+
+
+def common_columns(columns: dict[Hashable, Any], *, apart: bool = False) -> list[str]:
     """All columns of some data sets, sorted by name.
 
     Every data set must be linked to every other by columns that two of them have, unless they may lie `apart`.
@@ -28,6 +42,13 @@ def common_columns(columns: dict[Hashable, list[Any]], *, apart: bool = False) -
     if not apart:
         _check_linked(columns)
     return sorted({name for own in columns.values() for name in own})
+
+
+def record(estimator: Any, names: list[str]) -> None:
+    """Tell an estimator the columns of its fit."""
+    import pandas as pd
+
+    validate_data(estimator, pd.DataFrame(np.zeros((1, len(names))), columns=names), skip_check_array=True)
 
 
 def check_names(own: list[Any], name: str) -> None:
@@ -67,8 +88,9 @@ def _check_linked(columns: dict[Hashable, list[Any]]) -> None:
     )
 
 
-def placed(X: Array, own: list[Any], names: list[str], name: str) -> Array:
-    """A matrix with columns `own` as one with columns `names`, NaN where it has none; others are left out."""
+def places(own: list[Any], names: list[str], name: str) -> Columns:
+    """Where the columns `own` of a data set stand among `names`; those that are not there are left out."""
+    check_names(own, name)
     at = {column: j for j, column in enumerate(names)}
     known = [i for i, column in enumerate(own) if column in at]
     if not known:
@@ -79,9 +101,4 @@ def placed(X: Array, own: list[Any], names: list[str], name: str) -> Array:
     unknown = [repr(own[i]) for i in range(len(own)) if own[i] not in at]
     if unknown:
         warn_user(f"{name} has columns that were not in fit, which are left out: {listed(unknown[:5])}.")
-    if len(known) == len(names) == len(own):  # the same in another order
-        order = np.argsort([at[column] for column in own])
-        return X[:, order]
-    out = np.full((X.shape[0], len(names)), np.nan, dtype=X.dtype)
-    out[:, [at[own[i]] for i in known]] = X[:, known]
-    return out
+    return Columns(tuple(known), tuple(at[own[i]] for i in known), len(names))

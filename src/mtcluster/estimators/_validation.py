@@ -13,9 +13,9 @@ from sklearn.utils.validation import validate_data
 
 from .._sklearn_compat import get_config, get_namespace
 from .._utils.tasks import Positions, as_parts, encode_tasks, label_array, task_rows
-from ..core.arrays import Array, Picked, host, is_sparse, not_finite, pieces, rows_at
+from ..core.arrays import Array, Columns, Picked, host, is_sparse, not_finite, pieces, rows_at
 from ..engines import Engine, LocalData, LocalEngine, engine_of
-from ._columns import check_names, common_columns, differing, placed
+from ._columns import matched, places, record
 
 COPIED = 2**21  # numbers of a matrix up to which rows that stand apart are copied, one task after the other
 
@@ -63,6 +63,16 @@ class _Features:
         validate_data(self.estimator, stand_in, reset=self.reset, skip_check_array=True)
         self.reset = False
 
+    def matched(self, parts: dict[Hashable, Any]) -> dict[Hashable, Columns] | None:
+        """Where the columns of data sets stand, if they are matched by name; None: all have the same."""
+        names = matched(self.estimator, _names(parts), reset=self.reset)
+        if names is None:
+            return None
+        if self.reset:
+            record(self.estimator, names)
+            self.reset = False
+        return {key: places(list(part.columns), names, f"X[{key!r}]") for key, part in parts.items()}
+
 
 def check_counting(labels: Array, sizes: list[int], counting: Any) -> None:
     """Every task needs a row with positive weight."""
@@ -98,7 +108,8 @@ def read_tasks(estimator: Any, X: Any, tasks: Any = None, *, reset: bool, missin
     parts = as_parts(X, "X")
     if parts is None:
         if missing and not reset and _has_mosaic(estimator) and hasattr(X, "columns"):
-            X = _by_name(_matrix(estimator, X, "X", reset=False, first=False), X, estimator.feature_names_in_, "X")
+            columns = places(list(X.columns), list(estimator.feature_names_in_), "X")
+            X = columns.place(_matrix(estimator, X, "X", reset=False, first=False))
         else:
             X = _matrix(estimator, X, "X", reset=reset)
         labels, codes = encode_tasks(tasks, int(X.shape[0]))
@@ -116,12 +127,6 @@ def _has_mosaic(estimator: Any) -> bool:
     """Whether the tasks of the fit had other columns."""
     has = getattr(estimator, "feature_presence_", None)
     return has is not None and not bool(np.all(host(has)))
-
-
-def _by_name(X: Array, frame: Any, names: Any, name: str) -> Array:
-    """A matrix with the columns of the fit."""
-    check_names(list(frame.columns), name)
-    return placed(X, list(frame.columns), list(names), name)
 
 
 def read_weights(sample_weight: Any, data: LocalData, dtype: Any) -> list[Array]:
@@ -237,31 +242,21 @@ def _matrix(estimator: Any, X: Any, name: str, *, reset: bool, first: bool = Tru
 
 def _stack_of(estimator: Any, parts: dict[Hashable, Any], *, reset: bool, missing: bool) -> LocalData:
     """Data sets that came apart; data frames with other columns, or another order of them, are matched by name."""
-    named = {key: list(part.columns) if hasattr(part, "columns") else None for key, part in parts.items()}
-    known = None if reset else getattr(estimator, "feature_names_in_", None)
-    others = {**named, None: list(known)} if known is not None else named
-    if missing and differing(others):
-        names = list(known) if known is not None else common_columns(named, apart=_may_lie_apart(estimator))  # type: ignore[arg-type]
-        return _joined(_matched(estimator, parts, names, reset=reset), parts)
-    return _joined(_alike(estimator, parts, reset=reset), parts)
-
-
-def _may_lie_apart(estimator: Any) -> bool:
-    """Whether tasks without common columns are matched in another way."""
-    return getattr(estimator, "match", None) == "geometry"
-
-
-def _matched(estimator: Any, parts: dict[Hashable, Any], names: list[str], *, reset: bool) -> list[Any]:
-    """Data frames as matrices with the same columns."""
+    names = matched(estimator, _names(parts), reset=reset) if missing else None
+    if names is None:
+        return _joined(_alike(estimator, parts, reset=reset), parts)
     if reset:
-        import pandas as pd
-
-        validate_data(estimator, pd.DataFrame(np.zeros((1, len(names))), columns=names), skip_check_array=True)
+        record(estimator, names)
     Xs = []
     for key, part in parts.items():
-        name = f"X[{key!r}]"
-        Xs.append(_by_name(_matrix(estimator, part, name, reset=False, first=False), part, names, name))
-    return Xs
+        X = _matrix(estimator, part, f"X[{key!r}]", reset=False, first=False)
+        Xs.append(places(list(part.columns), names, f"X[{key!r}]").place(X))
+    return _joined(Xs, parts)
+
+
+def _names(parts: dict[Hashable, Any]) -> dict[Hashable, list[Any] | None]:
+    """The names of the columns of data sets; None: they have none."""
+    return {key: list(part.columns) if hasattr(part, "columns") else None for key, part in parts.items()}
 
 
 def _alike(estimator: Any, parts: dict[Hashable, Any], *, reset: bool) -> list[Any]:

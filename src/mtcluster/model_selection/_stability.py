@@ -17,6 +17,7 @@ from ..certainty.valleys import ratios
 from ..consensus import Consensus
 from ..consensus.embedding import task_offsets
 from ..core.arrays import Array, host
+from ..core.gaps import without_values
 from ..core.metric import Metric
 from ..core.model import Model
 from ..core.projecting import task_indices
@@ -89,6 +90,8 @@ def stability(
     if not isinstance(n_refits, Integral) or n_refits < 2:
         raise ValueError(f"n_refits={n_refits!r} should be a whole number of at least 2: halves come in pairs.")
     labels = np.asarray(host(model.labels_)).astype(int)
+    if hasattr(model, "decisions_"):
+        labels = np.maximum(labels, 0)  # −1: rows without any value, which are left out below
     noise = int(labels.min(initial=0) < 0)  # −1: rows that belong to no cluster are compared as one
     c = max(int(labels.max()) + 1, getattr(model, "n_clusters_", 0)) + noise
     seed = int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
@@ -107,6 +110,7 @@ def stability(
                 "needed."
             )
         codes = np.asarray(host(engine.gather(engine.apply(task_indices, outputs=1, lazy=True)[0], np.intp)))
+        codes = np.where(rows_without_values(engine), -1, codes)
         names = engine.labels.tolist()
         frame = _frame(model, names, c)
         view = view_of(engine, Consensus(), frame.offset, frame.measured, (seed, seed))
@@ -127,6 +131,13 @@ class _Frame:
     offset: str  # what it does about the location of tasks
     share: Array  # (m,) λ1; 1: left alone
     present: Array  # (m, c) which clusters a task may hold
+
+
+def rows_without_values(engine: Engine) -> Array:
+    """(n,) rows that have no value at all: nothing can be said of them."""
+    if not engine.gaps:
+        return np.zeros(sum(engine.sizes), dtype=bool)
+    return np.asarray(host(engine.gather(engine.apply(without_values, outputs=1, lazy=True)[0], bool)))
 
 
 def _frame(model: Any, names: list[Any], c: int) -> _Frame:
