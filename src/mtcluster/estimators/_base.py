@@ -27,6 +27,7 @@ from ._capabilities import check_capabilities, check_sizes
 from ._deciding import DecidingMixin, Settled
 from ._fitted import FittedModelMixin
 from ._multistart import Run, best_of
+from ._novelty import set_usual
 from ._numbers import asked_numbers, choose_number, chosen_number, few_enough
 from ._presence import cluster_presence
 from ._progress import FitProgress, tell, warn_user
@@ -36,7 +37,7 @@ SMALL_ARRAYS = (
     "tasks_", "within_weight_", "task_offsets_", "task_scales_", "fractions_", "task_centers_", "shared_centers_",
     "subspace_", "cluster_sizes_", "task_relatedness_", "cluster_support_", "cluster_presence_", "map_", "map_rows_",
     "metric_directions_", "metric_covariance_", "log_proportions_", "means_", "proportions_", "shrinkage_",
-    "cluster_covariances_",
+    "cluster_covariances_", "novelty_losses_", "novelty_scores_",
 )  # fmt: skip
 
 
@@ -148,6 +149,7 @@ class MultiTaskClusterer(
         rng = np.random.default_rng(seed)
         self.map_rows_, self.map_ = shared_map(engine, model, run.centers, self.cluster_sizes_.sum(axis=0), rng)
         self._calibrate(engine, model, pace, run, np.random.default_rng([seed, 1]))
+        set_usual(self, engine, np.random.default_rng([seed, 2]))
         progress.end()
         self._warn(run)
         for name in SMALL_ARRAYS:  # scikit-learn's convention: arrays of the library of X

@@ -19,11 +19,13 @@ from ..core.jobs import weighted_sums
 from ..core.memberships import FORMS, one_hot
 from ..core.metric import Metric
 from ..core.model import Model
+from ..core.novelty import label_rows
 from ..core.offsets import Offsets
 from ..core.projecting import axes_of, project
 from ..core.readout import probabilities, read_out
 from ..engines import Engine
-from ._placement import place_tasks
+from ._novelty import RATE, check_novelty, fitted_tasks, verdict_of
+from ._placement import Placement, place_tasks
 from ._progress import warn_user
 from ._validation import library, open_rows
 
@@ -162,7 +164,14 @@ class FittedModelMixin(TransformerMixin):
         """Rows, seen or new, of the library that the model was fitted with."""
         check_is_fitted(self)
         engine = open_rows(
-            self, X, tasks, reset=False, sample_weight=sample_weight, pooled=self._pools_tasks, n_jobs=self.n_jobs
+            self,
+            X,
+            tasks,
+            reset=False,
+            sample_weight=sample_weight,
+            pooled=self._pools_tasks,
+            centered=COUPLINGS[self.decisions_.coupling].free_origin and FORMS[self.membership_].diagonal,
+            n_jobs=self.n_jobs,
         )
         fitted = library(self.subspace_)
         if engine.one_library and fitted is not engine.xp:
@@ -174,13 +183,16 @@ class FittedModelMixin(TransformerMixin):
 
     def _placed(self, engine: Engine) -> tuple[Model, Centers]:
         """The fitted model and its centres for the tasks of an engine."""
-        sizes, sharing = host(self.cluster_sizes_), host(self.within_weight_) < 1
-        model, centers, notes = place_tasks(
-            engine, *self._fitted(), host(self.tasks_).tolist(), sizes[sharing] if sharing.any() else sizes
-        )
-        if notes:
-            warn_user(" ".join(notes))
-        return model, centers
+        placed = self._place(engine)
+        return placed.model, placed.centers
+
+    def _place(self, engine: Engine, rate: float | None = None) -> Placement:
+        """Where the tasks of an engine lie, with a warning about those that are new."""
+        rate = getattr(self, "novelty_rate_", RATE) if rate is None else rate
+        placed = place_tasks(engine, fitted_tasks(self, *self._fitted()), rate)
+        if placed.notes:
+            warn_user(" ".join(placed.notes))
+        return placed
 
     def _read(self, engine: Engine) -> tuple[Any, Any]:
         """Memberships or labels, and losses, of the rows of an engine."""
@@ -198,7 +210,9 @@ class FittedModelMixin(TransformerMixin):
             job = partial(probabilities, model=model, centers=centers, temperatures=Ts)
             return engine.apply(job, outputs=1, lazy=True)[0]
 
-    def predict(self, X: Any, *, tasks: Any = None) -> Array:
+    def predict(
+        self, X: Any, *, tasks: Any = None, novelty: str | None = None, novelty_rate: float | None = None
+    ) -> Array:
         """Cluster of each row.
 
         Parameters
@@ -206,20 +220,29 @@ class FittedModelMixin(TransformerMixin):
         X : array, sparse matrix or data frame of shape (n, d), or a dict or list of them
             Rows, seen or new.
         tasks : sequence of n hashable labels, optional
-            The task of each row. For rows of a task that was not in `fit` the shared centres decide, and a warning
-            names it; where tasks have offsets (`task_offset_`), that of the new task is estimated from its rows, if it
-            has at least 5 per cluster. None after a fit of several tasks: the shared centres decide for all rows.
+            The task of each row. A task that was not in `fit` is placed as `adapt` does, if it has at least 5 rows per
+            cluster; else the shared centres decide about its rows. A warning names it. None after a fit of several
+            tasks: the shared centres decide for all rows.
+        novelty : {"flag", "none"}, optional
+            "flag": rows of tasks that were not in `fit` get the label -1 if no cluster explains them, alone or as a
+            group; see `adapt`. "none": each row gets a cluster. None: as in `adapt`, or "flag".
+        novelty_rate : float in (0, 1), optional
+            Share of ordinary rows of a new task that get -1. None: as in `adapt`, or 0.01.
 
         Returns
         -------
         labels : array of shape (n,)
-            Cluster numbers, the same in every task; of clusters that the task holds (`cluster_presence_`). A new task
-            may hold all of them.
+            Cluster numbers, the same in every task; of clusters that the task holds (`cluster_presence_`). Rows of the
+            tasks of `fit`, and rows without `tasks`, always have one.
         """
+        check_novelty(novelty, novelty_rate, choices=("flag", "none", None))
         engine = self._open(X, tasks, "predict")
-        labels_only, xp = FORMS[self.membership_].labels_only, engine.xp
-        P = engine.gather(self._read(engine)[0], *((np.int32,) if labels_only else (None, self.n_clusters_)))
-        return xp.astype(P if labels_only else xp.argmax(P, axis=1), xp.int32)
+        placed, xp = self._place(engine, novelty_rate), engine.xp
+        verdict = verdict_of(self, placed, novelty, novelty_rate)
+        job = partial(label_rows, model=placed.model, centers=placed.centers, verdict=verdict)
+        with engine:
+            labels = engine.apply(job, outputs=3, lazy=True)[0]
+        return xp.astype(engine.gather(labels, np.int32), xp.int32)
 
     def predict_proba(self, X: Any, *, tasks: Any = None) -> Array:
         """Probability of each cluster, for each row.

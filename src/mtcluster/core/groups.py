@@ -1,0 +1,171 @@
+"""Groups of rows of one task that no known cluster explains.
+
+A row of a class that nobody has seen is rarely an outlier by itself if there are many features, but such rows form a
+cluster. So one free centre is added to the known ones, from several starts, and the best is scored by
+
+    G × δ²,
+
+where G is the share of the losses that it saves, and δ the distance between its rows and those of the nearest known
+cluster along the line that joins their means, in standard deviations. Both are needed: a part of a large cluster saves
+much, but is not apart from the rest (two halves of a normal distribution have δ = 2.6), and a few odd rows are apart
+but save little. A task without anything new has such a score too; `novelty` learns how large it is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .arrays import Array, is_sparse
+from .blocks import Block
+from .centers import Centers
+from .joining import ENOUGH
+from .model import Model
+
+STARTS = 12  # rows at which the free centre begins
+DRAWS = 5  # rows of which each of these is the best
+ITERATIONS = 10  # with the model's share of own centres, and as many with centres of the rows alone
+PRIOR = 5.0  # rows by which these are drawn to the shared ones
+SMALLEST = 0.25  # of the usual size of a cluster: what a group needs
+DIRECTIONS = 50  # in which wide rows are seen
+
+
+@dataclass(frozen=True)
+class Seen:
+    """The rows of a task in coordinates in which distances are Euclidean, and the known centres there."""
+
+    Y: Array  # (n, q)
+    u: Array  # (n,)
+    placed: Array  # (c, q) the shared centres as they lie in the task, of clusters that it holds
+    known: Array  # (c, q) where rows of these clusters are expected: drawn to the task's own centres
+    share: Array  # (c,) how much
+
+    @property
+    def least_size(self) -> float:
+        """The weight that a group needs."""
+        return max(ENOUGH, SMALLEST * float(self.u.sum()) / len(self.placed))
+
+
+@dataclass(frozen=True)
+class Group:
+    """A free centre, and the rows nearest to it."""
+
+    rows: Array  # (n,) bool
+    score: float
+
+
+def seen(block: Block, model: Model, centers: Centers, held: Array) -> Seen:
+    """The rows of one task of a model of this task alone."""
+    placed = model.placed_points(centers.shared[None], 1)[0, 0][held]
+    own = centers.Ms[0].astype(np.float64)[held]
+    share = np.full(len(placed), float(model.shares[0, 0]))
+    if model.shrinkage is not None:
+        share = np.ones(len(placed))  # they are drawn already
+    known = placed + share[:, None] * (own - placed)
+    X, shape = block.X, model.shape(centers.runs(None))
+    if shape is not None:
+        dense = np.asarray(X.toarray() if is_sparse(X) else X, dtype=np.float64)
+        Y, placed, known = (shape.power(A[None], 0.5)[0] for A in (dense, placed, known))
+    elif X.shape[1] > DIRECTIONS:
+        V = _directions(X, placed)
+        Y, placed, known = (np.asarray(A @ V, dtype=np.float64) for A in (X, placed, known))
+    else:
+        Y = np.asarray(X.toarray() if is_sparse(X) else X, dtype=np.float64)
+    return Seen(Y, np.asarray(block.u, dtype=np.float64), placed, known, share)
+
+
+def _directions(X: Array, centers: Array) -> Array:
+    """(d, at most DIRECTIONS + c) the leading directions of the rows around their mean, and those of the centres."""
+    n, d = X.shape
+    mean = np.asarray(X.mean(axis=0)).reshape(1, -1)
+    V = np.random.default_rng(0).standard_normal((d, min(DIRECTIONS, n)))
+    for _ in range(3):
+        U = np.linalg.qr(X @ V - mean @ V)[0]
+        V = np.linalg.qr(X.T @ U - mean.T @ U.sum(axis=0)[None])[0]
+    return np.linalg.qr(np.concatenate([V, centers.T - mean.T], axis=1))[0]
+
+
+def best_group(found: Seen, free: Array, rng: np.random.Generator) -> Group | None:
+    """The group that saves most of the losses beside those at the centres `free` (g, q); None: there is none.
+
+    Known centres follow their rows, first by the share of the model, so that they stay what they are, and then freely.
+    """
+    Y, u, P, c = found.Y, found.u, found.placed, len(found.placed)
+    losses = distances(Y, np.concatenate([found.known, free])).min(axis=0)
+    starts = _starts(Y, u, losses, rng)
+    runs, total = len(starts), float(u @ losses)
+    if not runs or not total > 0:
+        return None
+    known, others = np.tile(found.known, (runs, 1, 1)), np.tile(free, (runs, 1, 1))
+    extra = np.concatenate([others, starts[:, None]], axis=1)
+    saved = np.zeros(runs)
+    for iteration in range(2 * ITERATIONS):
+        points = np.concatenate([known, extra], axis=1)
+        D = distances(Y, points.reshape(-1, Y.shape[1])).reshape(runs, -1, len(Y))
+        labels = D.argmin(axis=1)
+        if iteration < ITERATIONS:
+            saved = total - D.min(axis=1) @ u
+        sizes, means = _means(Y, u, labels, points.shape[1])
+        n = sizes[:, :c]
+        share = np.where(n > 0, found.share, 0) if iteration < ITERATIONS else n / (n + PRIOR)
+        known = P + share[..., None] * (np.where((n > 0)[..., None], means[:, :c], P) - P)
+        extra = np.where((sizes[:, c:] > 0)[..., None], means[:, c:], extra)
+    large = sizes[:, -1] >= found.least_size
+    if not large.any():
+        return None
+    best = int(np.where(large, saved, -np.inf).argmax())
+    rows = labels[best] == points.shape[1] - 1
+    apart = separation(Y, u, labels[best], points.shape[1])
+    return Group(rows, max(float(saved[best]), 0.0) / total * apart**2)
+
+
+def distances(Y: Array, points: Array) -> Array:
+    """(points, n) squared distances."""
+    found = np.sum(Y * Y, axis=1) - 2 * points @ Y.T + np.sum(points * points, axis=1)[:, None]
+    return np.maximum(found, 0, out=found)
+
+
+def separation(Y: Array, u: Array, labels: Array, n_groups: int) -> float:
+    """δ of the last group: its distance from the nearest other one, along the line between the means of both.
+
+    The distance is less what chance adds to it, as the line was chosen by the rows.
+    """
+    sizes, means = (a[0] for a in _means(Y, u, labels[None], n_groups))
+    spread = np.bincount(labels, weights=u * np.sum((Y - means[labels]) ** 2, axis=1), minlength=n_groups)
+    chance = spread / np.maximum(sizes, 1) ** 2
+    last = n_groups - 1
+    found = [np.inf]
+    for j in np.flatnonzero(sizes[:-1] >= ENOUGH):
+        w = means[last] - means[j]
+        widths = [_deviation(Y[labels == i] @ w, u[labels == i]) for i in (last, j)]
+        mean_width = max(float(np.mean(widths)), np.finfo(np.float64).tiny)
+        found.append(max(float(w @ w) - chance[last] - chance[j], 0.0) / mean_width)
+    return min(min(found), 1e6)
+
+
+def _deviation(y: Array, u: Array) -> float:
+    mean = u @ y / u.sum()
+    return float(np.sqrt(u @ (y - mean) ** 2 / u.sum()))
+
+
+def _means(Y: Array, u: Array, labels: Array, n_groups: int) -> tuple[Array, Array]:
+    """Sizes (R, g) and means (R, g, q) of the groups of each run."""
+    F = (labels[:, None] == np.arange(n_groups)[:, None]) * u
+    sizes = F.sum(axis=2)
+    return sizes, (F.reshape(-1, len(Y)) @ Y).reshape(*sizes.shape, -1) / np.where(sizes > 0, sizes, 1)[..., None]
+
+
+def _starts(Y: Array, u: Array, losses: Array, rng: np.random.Generator) -> Array:
+    """(R, q) rows drawn one after the other by their losses; of several the one that lowers them most."""
+    found: list[Array] = []
+    for _ in range(STARTS):
+        mass = np.cumsum(losses * u)
+        if not mass[-1] > 0:
+            break
+        at = np.minimum(np.searchsorted(mass, rng.random(DRAWS) * mass[-1]), len(mass) - 1)
+        D = np.minimum(distances(Y, Y[at]), losses)
+        best = int((D @ u).argmin())
+        losses = D[best]
+        found.append(Y[at[best]])
+    return np.array(found).reshape(len(found), Y.shape[1])

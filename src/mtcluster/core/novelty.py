@@ -1,0 +1,218 @@
+"""What is new in a task that joins: rows, and groups of rows, that no known cluster explains.
+
+How large losses and scores of groups are where nothing is new is learnt from the tasks of the fit: each of them joins a
+model of the others, as a new task would. A model of one task is compared with itself in halves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from .arrays import Array, is_sparse
+from .blocks import Block, Blocks, PerRow, Place, RowSource, Weight, make_block
+from .centers import Centers
+from .groups import best_group, seen
+from .joining import Joined, Known, join
+from .model import Model
+from .readout import read_out
+from .sampling import Sampling, take_sample
+
+SAMPLE = Sampling(3000, 300)
+MOST_TASKS = 10  # of the fit that join again
+MOST_GROUPS = 10  # of a task
+MARGIN = 1.2  # by which the score of a group is above all that the tasks of the fit have
+
+
+@dataclass(frozen=True)
+class Usual:
+    """What nothing new looks like."""
+
+    losses: Array  # (n,) of rows of the fit, sorted
+    scores: Array  # (at most MOST_TASKS,) of the best group of some tasks of the fit
+
+    def loss(self, rate: float) -> float:
+        """The loss that a share `rate` of ordinary rows exceeds."""
+        return float(np.quantile(self.losses, 1 - rate, method="higher")) if len(self.losses) else np.inf
+
+    @property
+    def score(self) -> float:
+        """The score from which on a group is new."""
+        return MARGIN * float(self.scores.max()) if len(self.scores) else np.inf
+
+
+def learn_usual(
+    rows: RowSource, model: Model, centers: Centers, sizes: Array, known: Known, rng: np.random.Generator
+) -> Usual:
+    """Losses and scores of the tasks of a fit, each as a task that joins the others; `sizes` (m, c) of clusters."""
+    sample = take_sample(rows, SAMPLE, rng)[0]
+    if not model.membership.diagonal:
+        Ls = read_out(Blocks(sample).place, model=model, centers=centers)[1]
+        return Usual(np.sort(np.concatenate(Ls)), np.zeros(0))
+    losses, scores = [np.zeros(0)], []
+    for k, block, shared, held in _views(sample, model, centers, sizes, rng):
+        own, alone = Blocks([block]), centers.for_tasks([k])
+        labels = read_out(own.place, model=model.for_tasks([k]), centers=alone)[0][0]
+        labels = labels if labels.ndim == 1 else labels.argmax(axis=1)
+        some = held[labels]
+        if not some.any():
+            continue
+        others = _moved(model, alone, shared)
+        found = join(own, model.for_tasks([k]), others, [0], replace(known, held=held, sizes=known.sizes * held))
+        losses.append(read_out(own.place, model=found.model, centers=found.centers)[1][0][some])
+        if found.enough[0]:
+            view = seen(block, found.model, found.centers, _holds(found, 0))
+            group = best_group(view, np.zeros((0, view.Y.shape[1])), rng)
+            scores.append(0.0 if group is None else group.score)
+    return Usual(np.sort(np.concatenate(losses).astype(np.float64)), np.array(scores))
+
+
+def _views(
+    sample: list[Block], model: Model, centers: Centers, sizes: Array, rng: np.random.Generator
+) -> Iterator[tuple[int, Block, Array, Array]]:
+    """Some tasks, their rows, and the shared centres and clusters without these."""
+    m, c = sizes.shape
+    shares = np.broadcast_to(model.shares[0], (m,))
+    pull = sizes * (1 - shares)[:, None]
+    if model.shrinkage is not None:
+        pull = sizes / (1 + sizes / np.broadcast_to(model.shrinkage, (1, m))[0][:, None])
+    points = centers.Ms.astype(np.float64)
+    if model.offsets is not None:
+        points = (points - model.offsets.b[:, None]) / model.offsets.s[:, None, None]
+    sharing = np.flatnonzero((shares < 1) | (model.shrinkage is not None))
+    if len(sharing) > 1:
+        for k in sharing[:: -(-len(sharing) // MOST_TASKS)].tolist():
+            others = sharing[sharing != k]
+            of_cluster = pull[others].sum(axis=0)
+            Z = np.einsum("kc,kcd->cd", pull[others], points[others]) / np.where(of_cluster > 0, of_cluster, 1)[:, None]
+            yield k, sample[k], np.where((of_cluster > 0)[:, None], Z, centers.shared), of_cluster > 0
+        return
+    for k in range(min(m, MOST_TASKS)):
+        block = sample[k]
+        first = rng.permutation(len(block)) < len(block) // 2
+        for half in (first, ~first):
+            if half.all() or not half.any():
+                continue
+            rest = _part(block, ~half)
+            labels = read_out(Blocks([rest]).place, model=model.for_tasks([k]), centers=centers.for_tasks([k]))[0][0]
+            labels = labels if labels.ndim == 1 else labels.argmax(axis=1)
+            F = (labels == np.arange(c)[:, None]) * np.asarray(rest.u, dtype=np.float64)
+            n = F.sum(axis=1)
+            T = (rest.X.T @ F.T).T if is_sparse(rest.X) else F @ rest.X
+            Z = T / np.where(n > 0, n, 1)[:, None]
+            if model.offsets is not None:
+                Z = (Z - model.offsets.b[k]) / model.offsets.s[k]
+            yield k, _part(block, half), np.where((n > 0)[:, None], Z, centers.shared), n > 0
+
+
+def _part(block: Block, at: Array) -> Block:
+    rows = np.flatnonzero(at)
+    return make_block(block.X[rows], block.u[rows], block.origin)
+
+
+def _moved(model: Model, centers: Centers, shared: Array) -> Centers:
+    """The same centres with other shared ones."""
+    if model.coupling.energy_basis(centers.W) is None:
+        return replace(centers, W=None, M=None, Z=shared)
+    assert centers.W is not None
+    return replace(centers, M=shared @ centers.W, Z=shared)
+
+
+def _holds(found: Joined, k: int) -> Array:
+    """(c,) the clusters that a task holds."""
+    return found.model.held((1, len(found.enough), found.model.n_clusters))[0, k]
+
+
+def new_groups(
+    rows: RowSource, found: Joined, tasks: list[int], usual: Usual, rng: np.random.Generator
+) -> dict[int, Array]:
+    """For each of some tasks the centres (g, d) of groups that no known cluster explains, one after the other."""
+    able = [k for k in tasks if found.enough[k] and found.model.membership.diagonal and np.isfinite(usual.score)]
+    if not able:
+        return {}
+    sample, groups = take_sample(rows, SAMPLE, rng)[0], {}
+    for k in able:
+        centers = _new_of(sample[k], found, k, usual, rng)
+        if len(centers):
+            groups[k] = centers
+    return groups
+
+
+def _new_of(block: Block, found: Joined, k: int, usual: Usual, rng: np.random.Generator) -> Array:
+    view = seen(block, found.model.for_tasks([k]), found.centers.for_tasks([k]), _holds(found, k))
+    free, means = np.zeros((0, view.Y.shape[1])), np.zeros((0, block.X.shape[1]))
+    while len(free) < MOST_GROUPS:
+        group = best_group(view, free, rng)
+        if group is None or group.score < usual.score:
+            break
+        u = view.u * group.rows
+        free = np.concatenate([free, (u @ view.Y)[None] / u.sum()])
+        means = np.concatenate([means, np.asarray(block.X.T @ u).reshape(1, -1) / u.sum()])
+    return means
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What makes a row of each task new."""
+
+    limits: Array  # (m,) losses above which rows are; infinite: none is
+    groups: dict[int, Array]  # task → centres of groups (g, d)
+
+
+def label_rows(place: Place, *, model: Model, centers: Centers, verdict: Verdict) -> tuple[Any, ...]:
+    """Labels, -1 for what is new; memberships, losses."""
+    xp = place.xp
+    Ps, Ls, _ = read_out(place, model=model, centers=centers)
+    labels = [P if P.ndim == 1 else xp.argmax(P, axis=1) for P in Ps]
+    beside = _beside(model, centers, verdict)
+    nearest = None if beside is None else read_out(place, model=beside[0], centers=beside[1])[0]
+    found = []
+    for k, (own, L) in enumerate(zip(labels, Ls, strict=True)):
+        new = L > float(verdict.limits[k])
+        if nearest is not None:
+            new = new | (nearest[k] >= model.n_clusters)
+        found.append(xp.where(new, xp.full_like(own, -1), own))
+    return found, Ps, Ls, None
+
+
+def _beside(model: Model, centers: Centers, verdict: Verdict) -> tuple[Model, Centers] | None:
+    """A model with the groups of each task as further clusters; None: there are no groups."""
+    most = max((len(own) for own in verdict.groups.values()), default=0)
+    if not most:
+        return None
+    m, c, d = centers.Ms.shape
+    lam = np.ones(m) if model.shrinkage is not None else np.broadcast_to(model.shares[0], (m,))
+    placed = model.placed_points(centers.shared[None], m)[0]
+    points, present = np.zeros((m, c + most, d)), np.zeros((1, m, c + most), dtype=bool)
+    points[:, :c] = placed + lam[:, None, None] * (centers.Ms - placed)
+    present[0, :, :c] = model.held((1, m, c))[0]
+    for k, own in verdict.groups.items():
+        points[k, c : c + len(own)], present[0, k, c : c + len(own)] = own, True
+    plain = Model(c + most, 0.0, 1, present=present, metric=model.metric, shrinkage=np.ones(1))
+    at = Centers(None, None, points, points[0], points[0], present[0], K=centers.K, rest=centers.rest)
+    return plain, at
+
+
+def counted(rows: RowSource, found: Joined, verdict: Verdict) -> PerRow:
+    """What rows count where those that are new do not."""
+    job = partial(label_rows, model=found.model, centers=found.centers, verdict=verdict)
+    return rows.apply(_not_new, rows.apply(job, outputs=3)[0], outputs=1)[0]
+
+
+def _not_new(place: Place, labels: list[Array]) -> tuple[Any, ...]:
+    pairs = zip(place.blocks, labels, strict=True)
+    return [Weight((b.u * b.xp.astype(own >= 0, b.u.dtype))[None, :], None) for b, own in pairs], None
+
+
+def outlying(rows: RowSource, Ls: PerRow, limits: Array) -> Array:
+    """(m,) the share of the rows of each task with a larger loss."""
+    return rows.apply(partial(_above, limits=limits), Ls)[-1] / rows.summary.sizes
+
+
+def _above(place: Place, Ls: list[Array], *, limits: Array) -> tuple[Array]:
+    pairs = zip(place.blocks, Ls, limits, strict=True)
+    return (np.array([float(b.xp.sum(b.u * b.xp.astype(L > float(limit), b.u.dtype))) for b, L, limit in pairs]),)
