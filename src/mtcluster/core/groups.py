@@ -13,7 +13,7 @@ but save little. A task without anything new has such a score too; `novelty` lea
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -28,6 +28,7 @@ DRAWS = 5  # rows of which each of these is the best
 ITERATIONS = 10  # with the model's share of own centres, and as many with centres of the rows alone
 PRIOR = 5.0  # rows by which these are drawn to the shared ones
 SMALLEST = 0.25  # of the usual size of a cluster: what a group needs
+FAR = 1e3  # standard deviations that mean no more than fewer would
 DIRECTIONS = 50  # in which wide rows are seen
 
 
@@ -40,6 +41,11 @@ class Seen:
     placed: Array  # (c, q) the shared centres as they lie in the task, of clusters that it holds
     known: Array  # (c, q) where rows of these clusters are expected: drawn to the task's own centres
     share: Array  # (c,) how much
+    free: Array  # (g, q) centres of groups that were found before
+
+    def rows(self, at: Array) -> Seen:
+        """Some of the rows."""
+        return replace(self, Y=self.Y[at], u=self.u[at])
 
     @property
     def least_size(self) -> float:
@@ -55,24 +61,25 @@ class Group:
     score: float
 
 
-def seen(block: Block, model: Model, centers: Centers, held: Array) -> Seen:
-    """The rows of one task of a model of this task alone."""
+def seen(block: Block, model: Model, centers: Centers, held: Array, free: Array | None = None) -> Seen:
+    """The rows of one task of a model of this task alone; the clusters `held` (c,) are known, and so are groups."""
     placed = model.placed_points(centers.shared[None], 1)[0, 0][held]
     own = centers.Ms[0].astype(np.float64)[held]
     share = np.full(len(placed), float(model.shares[0, 0]))
     if model.shrinkage is not None:
         share = np.ones(len(placed))  # they are drawn already
     known = placed + share[:, None] * (own - placed)
+    free = np.zeros((0, placed.shape[1])) if free is None else free
     X, shape = block.X, model.shape(centers.runs(None))
     if shape is not None:
         dense = np.asarray(X.toarray() if is_sparse(X) else X, dtype=np.float64)
-        Y, placed, known = (shape.power(A[None], 0.5)[0] for A in (dense, placed, known))
+        Y, placed, known, free = (shape.power(A[None], 0.5)[0] for A in (dense, placed, known, free))
     elif X.shape[1] > DIRECTIONS:
-        V = _directions(X, placed)
-        Y, placed, known = (np.asarray(A @ V, dtype=np.float64) for A in (X, placed, known))
+        V = _directions(X, np.concatenate([placed, free]))
+        Y, placed, known, free = (np.asarray(A @ V, dtype=np.float64) for A in (X, placed, known, free))
     else:
         Y = np.asarray(X.toarray() if is_sparse(X) else X, dtype=np.float64)
-    return Seen(Y, np.asarray(block.u, dtype=np.float64), placed, known, share)
+    return Seen(Y, np.asarray(block.u, dtype=np.float64), placed, known, share, free)
 
 
 def _directions(X: Array, centers: Array) -> Array:
@@ -86,12 +93,12 @@ def _directions(X: Array, centers: Array) -> Array:
     return np.linalg.qr(np.concatenate([V, centers.T - mean.T], axis=1))[0]
 
 
-def best_group(found: Seen, free: Array, rng: np.random.Generator) -> Group | None:
-    """The group that saves most of the losses beside those at the centres `free` (g, q); None: there is none.
+def best_group(found: Seen, rng: np.random.Generator) -> Group | None:
+    """The group that saves most of the losses beside those found before; None: there is none.
 
     Known centres follow their rows, first by the share of the model, so that they stay what they are, and then freely.
     """
-    Y, u, P, c = found.Y, found.u, found.placed, len(found.placed)
+    Y, u, P, free, c = found.Y, found.u, found.placed, found.free, len(found.placed)
     losses = distances(Y, np.concatenate([found.known, free])).min(axis=0)
     starts = _starts(Y, u, losses, rng)
     runs, total = len(starts), float(u @ losses)
@@ -116,7 +123,7 @@ def best_group(found: Seen, free: Array, rng: np.random.Generator) -> Group | No
         return None
     best = int(np.where(large, saved, -np.inf).argmax())
     rows = labels[best] == points.shape[1] - 1
-    apart = separation(Y, u, labels[best], points.shape[1])
+    apart = separation(Y, u, labels[best], np.concatenate([P, extra[best]]))
     return Group(rows, max(float(saved[best]), 0.0) / total * apart**2)
 
 
@@ -126,22 +133,24 @@ def distances(Y: Array, points: Array) -> Array:
     return np.maximum(found, 0, out=found)
 
 
-def separation(Y: Array, u: Array, labels: Array, n_groups: int) -> float:
+def separation(Y: Array, u: Array, labels: Array, points: Array) -> float:
     """δ of the last group: its distance from the nearest other one, along the line between the means of both.
 
-    The distance is less what chance adds to it, as the line was chosen by the rows.
+    The distance is less what chance adds to it, as the line was chosen by the rows. A cluster of hardly any rows is at
+    its point (g, q), and as wide as the last group, which may have taken its rows.
     """
-    sizes, means = (a[0] for a in _means(Y, u, labels[None], n_groups))
-    spread = np.bincount(labels, weights=u * np.sum((Y - means[labels]) ** 2, axis=1), minlength=n_groups)
-    chance = spread / np.maximum(sizes, 1) ** 2
-    last = n_groups - 1
-    found = [np.inf]
-    for j in np.flatnonzero(sizes[:-1] >= ENOUGH):
+    sizes, means = (a[0] for a in _means(Y, u, labels[None], len(points)))
+    spread = np.bincount(labels, weights=u * np.sum((Y - means[labels]) ** 2, axis=1), minlength=len(points))
+    few, last = sizes < ENOUGH, len(points) - 1
+    means = np.where(few[:, None], points, means)
+    chance = np.where(few, 0, spread / np.maximum(sizes, 1) ** 2)
+    found = [FAR]
+    for j in range(last):
         w = means[last] - means[j]
-        widths = [_deviation(Y[labels == i] @ w, u[labels == i]) for i in (last, j)]
-        mean_width = max(float(np.mean(widths)), np.finfo(np.float64).tiny)
-        found.append(max(float(w @ w) - chance[last] - chance[j], 0.0) / mean_width)
-    return min(min(found), 1e6)
+        widths = [_deviation(Y[labels == i] @ w, u[labels == i]) for i in ((last,) if few[j] else (last, j))]
+        apart, width = max(float(w @ w) - chance[last] - chance[j], 0.0), float(np.mean(widths))
+        found.append(apart / width if apart < FAR * width else FAR)
+    return min(found)
 
 
 def _deviation(y: Array, u: Array) -> float:

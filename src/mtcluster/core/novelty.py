@@ -16,7 +16,7 @@ import numpy as np
 from .arrays import Array, is_sparse
 from .blocks import Block, Blocks, PerRow, Place, RowSource, Weight, make_block
 from .centers import Centers
-from .groups import best_group, seen
+from .groups import Seen, best_group, seen
 from .joining import Joined, Known, join
 from .model import Model
 from .readout import read_out
@@ -25,7 +25,8 @@ from .sampling import Sampling, take_sample
 SAMPLE = Sampling(3000, 300)
 MOST_TASKS = 10  # of the fit that join again
 MOST_GROUPS = 10  # of a task
-MARGIN = 1.2  # by which the score of a group is above all that the tasks of the fit have
+WITHOUT = 3  # clusters that tasks of the fit are tried without, one after the other
+ORDINARY = 0.9  # share of tasks without anything new whose best group does not count as new
 
 
 @dataclass(frozen=True)
@@ -33,16 +34,19 @@ class Usual:
     """What nothing new looks like."""
 
     losses: Array  # (n,) of rows of the fit, sorted
-    scores: Array  # (at most MOST_TASKS,) of the best group of some tasks of the fit
+    ratios: Array  # (n,) of these in median losses of their task, sorted
+    scores: Array  # of the best group of some tasks of the fit
 
-    def loss(self, rate: float) -> float:
-        """The loss that a share `rate` of ordinary rows exceeds."""
+    def loss(self, rate: float, scale: float = 0.0) -> float:
+        """The loss that a share `rate` of ordinary rows exceeds, where `scale` is the median one; 0: it is unknown."""
+        if scale > 0 and len(self.ratios):
+            return scale * float(np.quantile(self.ratios, 1 - rate, method="higher"))
         return float(np.quantile(self.losses, 1 - rate, method="higher")) if len(self.losses) else np.inf
 
     @property
     def score(self) -> float:
         """The score from which on a group is new."""
-        return MARGIN * float(self.scores.max()) if len(self.scores) else np.inf
+        return float(np.quantile(self.scores, ORDINARY)) if len(self.scores) else np.inf
 
 
 def learn_usual(
@@ -52,8 +56,10 @@ def learn_usual(
     sample = take_sample(rows, SAMPLE, rng)[0]
     if not model.membership.diagonal:
         Ls = read_out(Blocks(sample).place, model=model, centers=centers)[1]
-        return Usual(np.sort(np.concatenate(Ls)), np.zeros(0))
-    losses, scores = [np.zeros(0)], []
+        return _sorted(Ls, [L / loss_scale(L, b.u) for L, b in zip(Ls, sample, strict=True)], [])
+    losses: list[Array] = []
+    ratios: list[Array] = []
+    scores: list[float] = []
     for k, block, shared, held in _views(sample, model, centers, sizes, rng):
         own, alone = Blocks([block]), centers.for_tasks([k])
         labels = read_out(own.place, model=model.for_tasks([k]), centers=alone)[0][0]
@@ -63,12 +69,39 @@ def learn_usual(
             continue
         others = _moved(model, alone, shared)
         found = join(own, model.for_tasks([k]), others, [0], replace(known, held=held, sizes=known.sizes * held))
-        losses.append(read_out(own.place, model=found.model, centers=found.centers)[1][0][some])
+        Ls = read_out(own.place, model=found.model, centers=found.centers)[1][0].astype(np.float64)
+        losses.append(Ls[some])
         if found.enough[0]:
-            view = seen(block, found.model, found.centers, _holds(found, 0))
-            group = best_group(view, np.zeros((0, view.Y.shape[1])), rng)
-            scores.append(0.0 if group is None else group.score)
-    return Usual(np.sort(np.concatenate(losses).astype(np.float64)), np.array(scores))
+            ratios.append(Ls[some] / loss_scale(Ls, block.u))
+            view = seen(block, found.model, found.centers, held)
+            scores += [_score(part, rng) for part in _compositions(view, labels, rng)]
+    return _sorted(losses, ratios, scores)
+
+
+def _sorted(losses: list[Array], ratios: list[Array], scores: list[float]) -> Usual:
+    some = (np.sort(np.concatenate([np.zeros(0), *parts])) for parts in (losses, ratios))
+    return Usual(*some, np.array(scores, dtype=np.float64))
+
+
+def _compositions(view: Seen, labels: Array, rng: np.random.Generator) -> Iterator[Seen]:
+    """The rows of a task, and these without some clusters, as another task might not hold them."""
+    yield view
+    numbers = np.unique(labels)
+    for j in rng.permutation(numbers)[: WITHOUT if len(numbers) > 1 else 0]:
+        yield view.rows(labels != j)
+
+
+def _score(view: Seen, rng: np.random.Generator) -> float:
+    group = best_group(view, rng)
+    return 0.0 if group is None else group.score
+
+
+def loss_scale(losses: Array, u: Array) -> float:
+    """The median loss of the rows of a task, by which others are compared with it; 1 where it is 0."""
+    order = np.argsort(losses)
+    mass = np.cumsum(u[order])
+    median = float(losses[order[np.searchsorted(mass, mass[-1] / 2)]])
+    return median if median > 0 else 1.0
 
 
 def _views(
@@ -122,37 +155,26 @@ def _moved(model: Model, centers: Centers, shared: Array) -> Centers:
     return replace(centers, M=shared @ centers.W, Z=shared)
 
 
-def _holds(found: Joined, k: int) -> Array:
-    """(c,) the clusters that a task holds."""
-    return found.model.held((1, len(found.enough), found.model.n_clusters))[0, k]
-
-
-def new_groups(
-    rows: RowSource, found: Joined, tasks: list[int], usual: Usual, rng: np.random.Generator
+def next_groups(
+    rows: RowSource, found: Joined, groups: dict[int, Array], tasks: list[int], held: Array, usual: Usual
 ) -> dict[int, Array]:
-    """For each of some tasks the centres (g, d) of groups that no known cluster explains, one after the other."""
+    """The groups (g, d) of each task, and one more for those of some tasks in which there is another.
+
+    `held` (c,): the clusters that some task holds.
+    """
     able = [k for k in tasks if found.enough[k] and found.model.membership.diagonal and np.isfinite(usual.score)]
+    able = [k for k in able if len(groups.get(k, ())) < MOST_GROUPS]
     if not able:
-        return {}
-    sample, groups = take_sample(rows, SAMPLE, rng)[0], {}
+        return groups
+    sample, groups = take_sample(rows, SAMPLE, np.random.default_rng(0))[0], dict(groups)
     for k in able:
-        centers = _new_of(sample[k], found, k, usual, rng)
-        if len(centers):
-            groups[k] = centers
+        block, old = sample[k], groups.get(k, np.zeros((0, rows.n_features)))
+        view = seen(block, found.model.for_tasks([k]), found.centers.for_tasks([k]), held, old)
+        group = best_group(view, np.random.default_rng(0))
+        if group is not None and group.score > usual.score:
+            u = view.u * group.rows
+            groups[k] = np.concatenate([old, np.asarray(block.X.T @ u).reshape(1, -1) / u.sum()])
     return groups
-
-
-def _new_of(block: Block, found: Joined, k: int, usual: Usual, rng: np.random.Generator) -> Array:
-    view = seen(block, found.model.for_tasks([k]), found.centers.for_tasks([k]), _holds(found, k))
-    free, means = np.zeros((0, view.Y.shape[1])), np.zeros((0, block.X.shape[1]))
-    while len(free) < MOST_GROUPS:
-        group = best_group(view, free, rng)
-        if group is None or group.score < usual.score:
-            break
-        u = view.u * group.rows
-        free = np.concatenate([free, (u @ view.Y)[None] / u.sum()])
-        means = np.concatenate([means, np.asarray(block.X.T @ u).reshape(1, -1) / u.sum()])
-    return means
 
 
 @dataclass(frozen=True)
@@ -161,6 +183,7 @@ class Verdict:
 
     limits: Array  # (m,) losses above which rows are; infinite: none is
     groups: dict[int, Array]  # task → centres of groups (g, d)
+    held: Array  # (c,) clusters that some task holds
 
 
 def label_rows(place: Place, *, model: Model, centers: Centers, verdict: Verdict) -> tuple[Any, ...]:
@@ -189,7 +212,7 @@ def _beside(model: Model, centers: Centers, verdict: Verdict) -> tuple[Model, Ce
     placed = model.placed_points(centers.shared[None], m)[0]
     points, present = np.zeros((m, c + most, d)), np.zeros((1, m, c + most), dtype=bool)
     points[:, :c] = placed + lam[:, None, None] * (centers.Ms - placed)
-    present[0, :, :c] = model.held((1, m, c))[0]
+    present[0, :, :c] = verdict.held
     for k, own in verdict.groups.items():
         points[k, c : c + len(own)], present[0, k, c : c + len(own)] = own, True
     plain = Model(c + most, 0.0, 1, present=present, metric=model.metric, shrinkage=np.ones(1))
@@ -206,6 +229,14 @@ def counted(rows: RowSource, found: Joined, verdict: Verdict) -> PerRow:
 def _not_new(place: Place, labels: list[Array]) -> tuple[Any, ...]:
     pairs = zip(place.blocks, labels, strict=True)
     return [Weight((b.u * b.xp.astype(own >= 0, b.u.dtype))[None, :], None) for b, own in pairs], None
+
+
+def loss_scales(rows: RowSource, found: Joined, rng: np.random.Generator) -> Array:
+    """(m,) median losses of the rows of each task, of a sample; 0 for tasks of few rows."""
+    sample = Blocks(take_sample(rows, SAMPLE, rng)[0])
+    Ls = read_out(sample.place, model=found.model, centers=found.centers)[1]
+    pairs = zip(Ls, sample.place.blocks, strict=True)
+    return np.array([loss_scale(L, b.u) for L, b in pairs]) * found.enough
 
 
 def outlying(rows: RowSource, Ls: PerRow, limits: Array) -> Array:

@@ -37,7 +37,7 @@ SMALL_ARRAYS = (
     "tasks_", "within_weight_", "task_offsets_", "task_scales_", "fractions_", "task_centers_", "shared_centers_",
     "subspace_", "cluster_sizes_", "task_relatedness_", "cluster_support_", "cluster_presence_", "map_", "map_rows_",
     "metric_directions_", "metric_covariance_", "log_proportions_", "means_", "proportions_", "shrinkage_",
-    "cluster_covariances_", "novelty_losses_", "novelty_scores_",
+    "cluster_covariances_", "novelty_losses_", "novelty_ratios_", "novelty_scores_",
 )  # fmt: skip
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.arrays import Array, host
+from ..core.arrays import host
 from ..core.centers import Centers
 from ..core.joining import Known, width_of
 from ..core.model import Model
@@ -16,7 +16,8 @@ from ..engines import Engine
 from ._placement import Fitted, Placement
 
 RATE = 0.01  # of ordinary rows that are flagged
-LATER = ("novelty_", "novelty_rate_", "joined_", "group_centers_", "group_tasks_", "flagged_tasks_")  # set by adapt
+KEPT = ("novelty_losses_", "novelty_ratios_", "novelty_scores_")
+LATER = ("novelty_", "novelty_rate_", "joined_", "group_centers_", "group_tasks_", "loss_scales_")  # set by adapt
 
 
 def set_usual(estimator: Any, engine: Engine, rng: np.random.Generator) -> None:
@@ -24,12 +25,12 @@ def set_usual(estimator: Any, engine: Engine, rng: np.random.Generator) -> None:
     for name in LATER:
         estimator.__dict__.pop(name, None)
     if estimator._pools_tasks:  # no task is new to it
-        estimator.novelty_losses_, estimator.novelty_scores_ = np.zeros(0), np.zeros(0)
         return
     model, centers = estimator._fitted()
     known = known_clusters(estimator, model, centers)
     usual = learn_usual(engine, model, centers, host(estimator.cluster_sizes_), known, rng)
-    estimator.novelty_losses_, estimator.novelty_scores_ = usual.losses, usual.scores
+    for name, values in zip(KEPT, (usual.losses, usual.ratios, usual.scores), strict=True):
+        setattr(estimator, name, values)
 
 
 def known_clusters(estimator: Any, model: Model, centers: Centers) -> Known:
@@ -54,7 +55,7 @@ def known_clusters(estimator: Any, model: Model, centers: Centers) -> Known:
 
 def fitted_tasks(estimator: Any, model: Model, centers: Centers) -> Fitted:
     """What a fitted estimator knows about its tasks."""
-    usual = Usual(host(estimator.novelty_losses_), host(estimator.novelty_scores_))
+    usual = usual_of(estimator)
     shape = model.shape(centers.runs(None))
     width = float(np.median(usual.losses)) if len(usual.losses) else 0.0
     if shape is not None:
@@ -63,24 +64,27 @@ def fitted_tasks(estimator: Any, model: Model, centers: Centers) -> Fitted:
     return Fitted(model, centers, host(estimator.tasks_).tolist(), known, usual, width)
 
 
+def usual_of(estimator: Any) -> Usual:
+    """What ordinary rows of a new task look like; nothing is known of models that pool all tasks."""
+    return Usual(*(host(getattr(estimator, name, np.zeros(0))) for name in KEPT))
+
+
 def verdict_of(estimator: Any, placed: Placement, novelty: str | None, rate: float | None) -> Verdict:
     """What makes rows of new tasks, and of those that joined after the fit, new."""
     how = getattr(estimator, "novelty_", "flag") if novelty is None else novelty
     limits = placed.verdict.limits.copy()
     if how == "none":
-        return Verdict(np.full_like(limits, np.inf), {})
+        return Verdict(np.full_like(limits, np.inf), {}, placed.verdict.held)
     groups = dict(placed.verdict.groups)
-    if hasattr(estimator, "flagged_tasks_"):
-        flagged, owners = host(estimator.flagged_tasks_), host(estimator.group_tasks_)
-        rate = estimator.novelty_rate_ if rate is None else rate
-        limit = Usual(host(estimator.novelty_losses_), np.zeros(0)).loss(rate)
+    if hasattr(estimator, "joined_"):
+        joined, owners, scales = (host(getattr(estimator, name)) for name in ("joined_", "group_tasks_", "loss_scales_"))
         for i, k in enumerate(placed.at):
-            if k is None or not flagged[k]:
+            if k is None or not joined[k]:
                 continue
-            limits[i] = limit
+            limits[i] = usual_of(estimator).loss(estimator.novelty_rate_ if rate is None else rate, scales[k])
             if (owners == k).any():
                 groups[i] = host(estimator.group_centers_)[owners == k]
-    return Verdict(limits, groups)
+    return Verdict(limits, groups, placed.verdict.held)
 
 
 def check_novelty(novelty: Any, rate: Any, choices: tuple[Any, ...]) -> None:
@@ -90,9 +94,3 @@ def check_novelty(novelty: Any, rate: Any, choices: tuple[Any, ...]) -> None:
         raise ValueError(f"novelty={novelty!r} should be one of {shown}.")
     if rate is not None and not (isinstance(rate, Real) and 0 < rate < 1):
         raise ValueError(f"novelty_rate={rate!r} should be a number between 0 and 1.")
-
-
-def plain(values: Array) -> Array:
-    """A small array in NumPy's memory, in float64 where it holds numbers."""
-    found = host(values)
-    return found.astype(np.float64) if found.dtype.kind == "f" else found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -14,7 +14,7 @@ from ..core.centers import Centers
 from ..core.jobs import energies
 from ..core.joining import Joined, Known, in_the_middle, join
 from ..core.model import Model
-from ..core.novelty import Usual, Verdict, counted, new_groups, outlying
+from ..core.novelty import Usual, Verdict, counted, loss_scales, next_groups, outlying
 from ..core.readout import read_out
 from ..engines import Engine
 
@@ -43,6 +43,7 @@ class Placement:
     at: list[int | None]  # which of the tasks of the model each task is; None: it is new
     joined: Joined | None  # None: no task is new
     verdict: Verdict  # on the rows of new tasks
+    scales: Array  # (m,) median losses of new tasks; 0: unknown
     notes: list[str]
 
     @property
@@ -64,25 +65,29 @@ def place_tasks(engine: Engine, fitted: Fitted, rate: float) -> Placement:
     model, centers = model.for_tasks(here), centers.for_tasks(here)
     limits = np.full(len(at), np.inf)
     if not new:
-        return Placement(model, centers, at, None, Verdict(limits, {}), [])
+        return Placement(model, centers, at, None, Verdict(limits, {}, known.held), np.zeros(len(at)), [])
     if not engine.named:
         model, centers = in_the_middle(model, centers, new, known)
-        return Placement(model, centers, at, None, Verdict(limits, {}), [])
+        return Placement(model, centers, at, None, Verdict(limits, {}, known.held), np.zeros(len(at)), [])
     with engine:
         found = join(engine, model, centers, new, known)
         limits[new] = fitted.usual.loss(rate)
-        share = _outlying(engine, found, limits)
+        share, scales = _outlying(engine, found, limits), loss_scales(engine, found, np.random.default_rng(0))
+        limits[new] = [fitted.usual.loss(rate, scales[k]) for k in new]
         narrow = _spread(engine) < NARROW * fitted.width
         odd = [k for k in new if share[k] > MOST or (narrow[k] and found.enough[k])]
         limits[odd] = np.inf
         sound = [k for k in new if k not in odd]
-        groups = new_groups(engine, found, sound, fitted.usual, np.random.default_rng(0))
-        verdict = Verdict(limits, groups)
-        if groups or (share[sound] > 0).any():
-            weights = counted(engine, found, verdict)
-            found = join(engine, model, centers, new, known, weights)
+        verdict, groups = Verdict(limits, {}, known.held), {}
+        while True:
+            if groups or (share[sound] > 0).any():
+                found = join(engine, model, centers, new, known, counted(engine, found, verdict))
+            more = next_groups(engine, found, groups, sound, known.held, fitted.usual)
+            if sum(map(len, more.values())) == sum(map(len, groups.values())):
+                break
+            groups, verdict = more, replace(verdict, groups=more)
     notes = _notes(engine, fitted, new, found, odd, share)
-    return Placement(found.model, found.centers, at, found, verdict, notes)
+    return Placement(found.model, found.centers, at, found, verdict, scales, notes)
 
 
 def _outlying(engine: Engine, found: Joined, limits: Array) -> Array:
