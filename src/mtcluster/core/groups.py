@@ -40,12 +40,17 @@ class Seen:
     u: Array  # (n,)
     placed: Array  # (c, q) the shared centres as they lie in the task, of clusters that it holds
     known: Array  # (c, q) where rows of these clusters are expected: drawn to the task's own centres
-    share: Array  # (c,) how much
+    share: float | None  # how much; None: as by κ rows
+    kappa: float
     free: Array  # (g, q) centres of groups that were found before
 
     def rows(self, at: Array) -> Seen:
         """Some of the rows."""
         return replace(self, Y=self.Y[at], u=self.u[at])
+
+    def shares(self, sizes: Array) -> Array:
+        """How much centres of clusters of such sizes are drawn to the means of their rows."""
+        return sizes / np.maximum(sizes + self.kappa, 1e-12) if self.share is None else np.where(sizes > 0, self.share, 0)
 
     @property
     def least_size(self) -> float:
@@ -65,10 +70,10 @@ def seen(block: Block, model: Model, centers: Centers, held: Array, free: Array 
     """The rows of one task of a model of this task alone; the clusters `held` (c,) are known, and so are groups."""
     placed = model.placed_points(centers.shared[None], 1)[0, 0][held]
     own = centers.Ms[0].astype(np.float64)[held]
-    share = np.full(len(placed), float(model.shares[0, 0]))
-    if model.shrinkage is not None:
-        share = np.ones(len(placed))  # they are drawn already
-    known = placed + share[:, None] * (own - placed)
+    share: float | None = float(model.shares[0, 0])
+    known, kappa = placed + float(model.shares[0, 0]) * (own - placed), 0.0
+    if model.shrinkage is not None:  # own centres are drawn already
+        share, kappa, known = None, float(np.ravel(model.shrinkage)[0]), own
     free = np.zeros((0, placed.shape[1])) if free is None else free
     X, shape = block.X, model.shape(centers.runs(None))
     if shape is not None:
@@ -79,7 +84,7 @@ def seen(block: Block, model: Model, centers: Centers, held: Array, free: Array 
         Y, placed, known, free = (np.asarray(A @ V, dtype=np.float64) for A in (X, placed, known, free))
     else:
         Y = np.asarray(X.toarray() if is_sparse(X) else X, dtype=np.float64)
-    return Seen(Y, np.asarray(block.u, dtype=np.float64), placed, known, share, free)
+    return Seen(Y, np.asarray(block.u, dtype=np.float64), placed, known, share, kappa, free)
 
 
 def _directions(X: Array, centers: Array) -> Array:
@@ -115,7 +120,7 @@ def best_group(found: Seen, rng: np.random.Generator) -> Group | None:
             saved = total - D.min(axis=1) @ u
         sizes, means = _means(Y, u, labels, points.shape[1])
         n = sizes[:, :c]
-        share = np.where(n > 0, found.share, 0) if iteration < ITERATIONS else n / (n + PRIOR)
+        share = found.shares(n) if iteration < ITERATIONS else n / (n + PRIOR)
         known = P + share[..., None] * (np.where((n > 0)[..., None], means[:, :c], P) - P)
         extra = np.where((sizes[:, c:] > 0)[..., None], means[:, c:], extra)
     large = sizes[:, -1] >= found.least_size

@@ -23,9 +23,9 @@ from ..core.projecting import shared_map, task_indices
 from ..core.relations import relatedness_by_common, support
 from ..core.starts import STARTS
 from ..engines import Engine
+from ._adapting import AdaptingMixin
 from ._capabilities import check_capabilities, check_sizes
 from ._deciding import DecidingMixin, Settled
-from ._fitted import FittedModelMixin
 from ._multistart import Run, best_of
 from ._novelty import set_usual
 from ._numbers import asked_numbers, choose_number, chosen_number, few_enough
@@ -43,7 +43,7 @@ SMALL_ARRAYS = (
 
 class MultiTaskClusterer(
     DecidingMixin,
-    FittedModelMixin,
+    AdaptingMixin,
     CallbackSupportMixin,
     ClassNamePrefixFeaturesOutMixin,
     ClusterMixin,
