@@ -22,6 +22,7 @@ from .blocks import Block
 from .centers import Centers
 from .joining import ENOUGH
 from .model import Model
+from .smoothing import DIRECTIONS, directions, distances
 
 STARTS = 12  # rows at which the free centre begins
 DRAWS = 5  # rows of which each of these is the best
@@ -29,7 +30,6 @@ ITERATIONS = 10  # with the model's share of own centres, and as many with centr
 PRIOR = 5.0  # rows by which these are drawn to the shared ones
 SMALLEST = 0.25  # of the usual size of a cluster: what a group needs
 FAR = 1e3  # standard deviations that mean no more than fewer would
-DIRECTIONS = 50  # in which wide rows are seen
 
 
 @dataclass(frozen=True)
@@ -80,22 +80,11 @@ def seen(block: Block, model: Model, centers: Centers, held: Array, free: Array 
         dense = np.asarray(X.toarray() if is_sparse(X) else X, dtype=np.float64)
         Y, placed, known, free = (shape.power(A[None], 0.5)[0] for A in (dense, placed, known, free))
     elif X.shape[1] > DIRECTIONS:
-        V = _directions(X, np.concatenate([placed, free]))
+        V = directions(X, np.concatenate([placed, free]))
         Y, placed, known, free = (np.asarray(A @ V, dtype=np.float64) for A in (X, placed, known, free))
     else:
         Y = np.asarray(X.toarray() if is_sparse(X) else X, dtype=np.float64)
     return Seen(Y, np.asarray(block.u, dtype=np.float64), placed, known, share, kappa, free)
-
-
-def _directions(X: Array, centers: Array) -> Array:
-    """(d, at most DIRECTIONS + c) the leading directions of the rows around their mean, and those of the centres."""
-    n, d = X.shape
-    mean = np.asarray(X.mean(axis=0)).reshape(1, -1)
-    V = np.random.default_rng(0).standard_normal((d, min(DIRECTIONS, n)))
-    for _ in range(3):
-        U = np.linalg.qr(X @ V - mean @ V)[0]
-        V = np.linalg.qr(X.T @ U - mean.T @ U.sum(axis=0)[None])[0]
-    return np.linalg.qr(np.concatenate([V, centers.T - mean.T], axis=1))[0]
 
 
 def best_group(found: Seen, rng: np.random.Generator) -> Group | None:
@@ -130,12 +119,6 @@ def best_group(found: Seen, rng: np.random.Generator) -> Group | None:
     rows = labels[best] == points.shape[1] - 1
     apart = separation(Y, u, labels[best], np.concatenate([P, extra[best]]))
     return Group(rows, max(float(saved[best]), 0.0) / total * apart**2)
-
-
-def distances(Y: Array, points: Array) -> Array:
-    """(points, n) squared distances."""
-    found = np.sum(Y * Y, axis=1) - 2 * points @ Y.T + np.sum(points * points, axis=1)[:, None]
-    return np.maximum(found, 0, out=found)
 
 
 def separation(Y: Array, u: Array, labels: Array, points: Array) -> float:

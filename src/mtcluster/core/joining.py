@@ -23,11 +23,13 @@ from .kmeans import kmeans
 from .model import Model
 from .offsets import Offsets
 from .sampling import Sampling, take_sample
+from .smoothing import DIRECTIONS, smoothed_centers
 from .solver import totals_of
 from .terms import Terms
 
 ENOUGH = 5  # rows per cluster that a new task needs before its rows say where it lies and what it holds
 ROUNDS = 10  # of labels, offsets and centres
+FEW_ROUNDS = 1  # after smoothing: more would drift away from it, as in a fit
 MATCHED = 4  # starts that bring a centre of the new task onto a known one
 MOST_GAIN = 5.0  # nats that one row can say for a cluster: an outlier must not make one
 SAMPLE = Sampling(3000, 500)
@@ -44,6 +46,7 @@ class Known:
     reach: float | None  # mean squared length of the offsets of tasks; None: tasks do not lie apart
     widths: float | None  # spread between the clusters of a task of scale 1; None: tasks have no scales
     temperature: float  # half a loss divided by it is in nats
+    decided: bool = True  # is it decided which clusters a task holds? Else it holds those that it has rows of
 
 
 @dataclass(frozen=True)
@@ -75,15 +78,19 @@ def join(
     model = _sharing(model, able, known)
     if known.reach is not None:
         model = _located(rows, weights, model, centers, able, known)
-    model, centers = _settled(rows, weights, model, centers, able, known)
+    rounds, smooth = ROUNDS, model.membership.labels_only and model.metric is None and rows.n_features > DIRECTIONS
+    if smooth:
+        rounds, centers = FEW_ROUNDS, _smoothed(rows, model, centers, able, known)
+    model, centers = _settled(rows, weights, model, centers, able, known, rounds)
     if model.membership.diagonal and c > 1:
         support[able] = evidence(rows, weights, model, centers, known)[able]
         present = np.array(model.held((1, m, c)))
-        present[0, able] &= support[able] >= 0.5
+        present[0, able] &= (support[able] >= 0.5) | (not known.decided)
         for k in able:
             present[0, k, np.where(known.held, support[k], -1).argmax()] = True  # a task holds something
-        model = replace(model, present=None if present.all() else present)
-        model, centers = _settled(rows, weights, model, centers, able, known)
+        if (present != model.held((1, m, c))).any():
+            model = replace(model, present=present)
+            model, centers = _settled(rows, weights, model, centers, able, known, rounds)
     return Joined(model, centers, support, enough)
 
 
@@ -110,6 +117,16 @@ def in_the_middle(model: Model, centers: Centers, new: list[int], known: Known) 
     Ms = centers.Ms.astype(np.float64)
     Ms[new] = model.placed_points(centers.shared[None], m)[0, new]
     return model, replace(centers, Ms=Ms, log_shares=prior)
+
+
+def _smoothed(rows: RowSource, model: Model, centers: Centers, able: list[int], known: Known) -> Centers:
+    """Own centres of wide rows as they are after smoothing, by a sample: what a fit takes from its consensus."""
+    blocks, Ms = take_sample(rows, SAMPLE, np.random.default_rng(0))[0], centers.Ms.copy()
+    placed, held = model.placed_points(centers.shared[None], len(Ms))[0], known.held
+    for k in able:
+        Ms[k] = placed[k]
+        Ms[k, held] = smoothed_centers(blocks[k].X, blocks[k].u, placed[k, held], known.share)
+    return replace(centers, Ms=Ms)
 
 
 def _sharing(model: Model, able: list[int], known: Known) -> Model:
@@ -185,21 +202,27 @@ def _price(model: Model, centers: Centers, known: Known) -> Array:
 
 
 def _settled(
-    rows: RowSource, weights: PerRow, model: Model, centers: Centers, able: list[int], known: Known
+    rows: RowSource, weights: PerRow, model: Model, centers: Centers, able: list[int], known: Known, rounds: int
 ) -> tuple[Model, Centers]:
     """Offsets and centres of one run."""
-    model, found = _rounds(rows, weights, model, centers.runs(None), able, known)
+    model, found = _rounds(rows, weights, model, centers.runs(None), able, known, rounds)
     if model.offsets is not None and model.offsets.b.ndim == 3:
         model = replace(model, offsets=Offsets(model.offsets.b[0], model.offsets.s))
     return model, found.runs(0)
 
 
 def _rounds(
-    rows: RowSource, weights: PerRow, model: Model, centers: Centers, able: list[int], known: Known
+    rows: RowSource,
+    weights: PerRow,
+    model: Model,
+    centers: Centers,
+    able: list[int],
+    known: Known,
+    rounds: int = ROUNDS,
 ) -> tuple[Model, Centers]:
     """Labels, then offsets and centres, a few times, or until losses stall."""
     last = np.inf
-    for _ in range(ROUNDS):
+    for _ in range(rounds):
         Ps, Ls = _nearest(rows, model, centers)
         value = rows.apply(jobs.weighted_sums, Ls)[-1].reshape(len(rows.origins), -1)[able].sum()
         if not value < last * (1 - 1e-6):

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..consensus import Consensus
 from ..core.arrays import host
 from ..core.centers import Centers
 from ..core.joining import Known, width_of
@@ -48,9 +49,18 @@ def known_clusters(estimator: Any, model: Model, centers: Centers) -> Known:
         widths = float(np.median(np.array(own)[sharing]))
     if model.shrinkage is not None:
         kappa = float(np.median(np.broadcast_to(model.shrinkage, (1, len(sizes)))[0][sharing]))
-    share = float(np.median(shares[sharing])) if (shares < 1).any() else 0.0
-    held = host(estimator.cluster_presence_).any(axis=0)
-    return Known(held, sizes[sharing].sum(axis=0), share, kappa, reach, widths, getattr(estimator, "temperature_", 1.0))
+    share = float(np.median(shares[sharing])) if (shares < 1).any() else Consensus().within_weight
+    found = estimator.decisions_.consensus
+    return Known(
+        host(estimator.cluster_presence_).any(axis=0),
+        sizes[sharing].sum(axis=0),
+        share,
+        kappa,
+        reach,
+        widths,
+        getattr(estimator, "temperature_", 1.0),
+        decided=found is not None and found.n_candidates > 0,
+    )
 
 
 def fitted_tasks(estimator: Any, model: Model, centers: Centers) -> Fitted:
