@@ -135,8 +135,10 @@ def separation(Y: Array, u: Array, labels: Array, points: Array) -> float:
     found = [FAR]
     for j in range(last):
         w = means[last] - means[j]
-        widths = [_deviation(Y[labels == i] @ w, u[labels == i]) for i in ((last,) if few[j] else (last, j))]
-        apart, width = max(float(w @ w) - chance[last] - chance[j], 0.0), float(np.mean(widths))
+        length = max(float(np.linalg.norm(w)), np.finfo(np.float64).tiny)
+        at = (last,) if few[j] else (last, j)
+        width = float(np.mean([_deviation(Y[labels == i] @ (w / length), u[labels == i]) for i in at]))
+        apart = max(length - float(chance[last] + chance[j]) / length, 0.0)
         found.append(apart / width if apart < FAR * width else FAR)
     return min(found)
 
