@@ -140,8 +140,8 @@ def section(found: dict[str, Any]) -> str:
     lines = [
         "## A new data set joins",
         "",
-        "Each task once left out of the fit and adapted back (`novelty=\"none\"`), against the fit of all tasks; means "
-        "over tasks. The last column is what `\"flag\"` would flag, of rows that all belong to known classes.",
+        'Each task once left out of the fit and adapted back (`novelty="none"`), against the fit of all tasks; means '
+        'over tasks. The last column is what `"flag"` would flag, of rows that all belong to known classes.',
         "",
         "| data | ACC | ACC of the fit | joint ACC | joint ACC of the fit | flagged |",
         "|---|---|---|---|---|---|",
@@ -154,7 +154,7 @@ def section(found: dict[str, Any]) -> str:
         "A class that only the new task holds: rows of it that get -1 or a new cluster, and rows of known classes that "
         "do, in per cent.",
         "",
-        "| data | of it, flagged | of known ones | of it, in new clusters or flagged | of known ones | known ones without it |",
+        "| data | of it, flagged | of known ones | of it, with `\"new\"` | of known ones | known ones without it |",
         "|---|---|---|---|---|---|",
     ]
     keys = ("found", "false", "found_new", "false_new", "false_without")

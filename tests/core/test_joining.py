@@ -59,7 +59,7 @@ def test_a_task_of_few_rows_lies_in_the_middle_and_may_hold_everything():
 
 
 def test_own_centres_are_the_means_of_rows_and_shared_ones_stay():
-    X = draw((30, 30, 30), np.random.default_rng(1)) + [1.0, 0, 0]
+    X = draw((30, 30, 30), np.random.default_rng(1)) + np.array([1.0, 0, 0])
     model, centers = model_at()
     found = join(rows_of(X), model, centers, [0], known())
     assert_allclose(found.centers.Ms[0], [X[:30].mean(axis=0), X[30:60].mean(axis=0), X[60:].mean(axis=0)])
@@ -91,7 +91,7 @@ def test_two_halves_of_a_normal_distribution_are_hardly_apart():
 
 def test_a_group_that_took_the_rows_of_a_known_cluster_is_not_apart_from_it():
     rng = np.random.default_rng(4)
-    Y = np.concatenate([rng.standard_normal((50, 2)), rng.standard_normal((50, 2)) + [20, 0]])
+    Y = np.concatenate([rng.standard_normal((50, 2)), rng.standard_normal((50, 2)) + np.array([20, 0])])
     points = np.array([[0.0, 0], [20.5, 0], [20, 0]])  # the second has no rows
     assert separation(Y, np.ones(100), np.repeat([0, 2], 50), points) < 2
 

@@ -163,7 +163,7 @@ def test_a_dict_names_the_tasks_and_a_matrix_needs_them(model, blobs):
 
 @pytest.mark.parametrize("n", [1, 5])
 def test_few_rows_are_labelled_by_the_shared_centres(model, blobs, n):
-    X, y, _ = joining(blobs)
+    X, _, _ = joining(blobs)
     with pytest.warns(UserWarning, match="too few rows to tell where it lies"):
         adapted = model.adapt({"few": X[:n]}, novelty="none")
     assert adapted.labels_.shape == (n,)
@@ -258,14 +258,16 @@ def test_projection_keeps_its_subspace(blobs):
 
 @pytest.mark.parametrize("kind", ["float32", "sparse", "frame"])
 def test_other_kinds_of_rows_join_alike(blobs, kind):
-    X, y, tasks = blobs
+    X, _, tasks = blobs
     pd = pytest.importorskip("pandas")
     make = {"float32": np.float32, "sparse": sparse.csr_matrix, "frame": pd.DataFrame}[kind]
     plain = SPMTC(4, metric="euclidean", random_state=0)
     expected = plain.fit(X[tasks < 3], tasks=tasks[tasks < 3]).adapt(X[tasks == 3], tasks=tasks[tasks == 3])
     rows, new = make(X[tasks < 3]), make(X[tasks == 3])
-    adapted = SPMTC(4, metric="euclidean", random_state=0).fit(rows, tasks=tasks[tasks < 3]).adapt(
-        new, tasks=tasks[tasks == 3]
+    adapted = (
+        SPMTC(4, metric="euclidean", random_state=0)
+        .fit(rows, tasks=tasks[tasks < 3])
+        .adapt(new, tasks=tasks[tasks == 3])
     )
     assert clustering_accuracy(expected.labels_, adapted.labels_) > 0.97
     assert adapted.task_centers_.dtype == (np.float32 if kind == "float32" else np.float64)

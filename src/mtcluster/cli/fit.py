@@ -101,6 +101,7 @@ def certainty_of(found: Stability | None, selection: Selection | None) -> dict[s
 
 
 def lines_on_data(rows: Prepared) -> list[str]:
+    """Sentences about what was read, and how it was prepared."""
     one = len(set(rows.tasks.tolist())) == 1
     alone = ["All rows belong to one task, so there is nothing to share."] if one else []
     return [*rows.data.notes, *alone, *rows.preprocessor.describe()]
@@ -154,6 +155,7 @@ def report_of(
     lines: list[str],
     found: Stability | None,
 ) -> Report:
+    """The report of a model."""
     n_clusters, n_tasks = described.cluster_sizes_.shape[1], len(described.tasks_)
     return make_report(
         described,

@@ -50,7 +50,9 @@ class Seen:
 
     def shares(self, sizes: Array) -> Array:
         """How much centres of clusters of such sizes are drawn to the means of their rows."""
-        return sizes / np.maximum(sizes + self.kappa, 1e-12) if self.share is None else np.where(sizes > 0, self.share, 0)
+        return (
+            sizes / np.maximum(sizes + self.kappa, 1e-12) if self.share is None else np.where(sizes > 0, self.share, 0)
+        )
 
     @property
     def least_size(self) -> float:

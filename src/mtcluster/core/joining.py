@@ -140,9 +140,7 @@ def _sharing(model: Model, able: list[int], known: Known) -> Model:
     return replace(model, within_weight=shares)
 
 
-def _located(
-    rows: RowSource, weights: PerRow, model: Model, centers: Centers, able: list[int], known: Known
-) -> Model:
+def _located(rows: RowSource, weights: PerRow, model: Model, centers: Centers, able: list[int], known: Known) -> Model:
     """Offsets from the best of several starts; without centres of their own, which would follow any of them."""
     assert model.offsets is not None
     means, shared = rows.summary.means, centers.shared
@@ -239,9 +237,7 @@ def _nearest(rows: RowSource, model: Model, centers: Centers) -> tuple[PerRow, P
     return Ps, Ls
 
 
-def _follow(
-    model: Model, centers: Centers, S: Array, T: Array, able: list[int], known: Known
-) -> tuple[Model, Centers]:
+def _follow(model: Model, centers: Centers, S: Array, T: Array, able: list[int], known: Known) -> tuple[Model, Centers]:
     """Offsets, own centres and proportions of the tasks that join, from their sums."""
     Z, m = centers.shared, S.shape[1]
     if known.reach is not None and model.offsets is not None:

@@ -79,8 +79,8 @@ def learn_usual(
 
 
 def _sorted(losses: list[Array], ratios: list[Array], scores: list[float]) -> Usual:
-    some = (np.sort(np.concatenate([np.zeros(0), *parts])) for parts in (losses, ratios))
-    return Usual(*some, np.array(scores, dtype=np.float64))
+    first, second = (np.sort(np.concatenate([np.zeros(0), *parts])) for parts in (losses, ratios))
+    return Usual(first, second, np.array(scores, dtype=np.float64))
 
 
 def _compositions(view: Seen, labels: Array, rng: np.random.Generator) -> Iterator[Seen]:

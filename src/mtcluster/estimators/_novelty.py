@@ -52,7 +52,7 @@ def known_clusters(estimator: Any, model: Model, centers: Centers) -> Known:
     share = float(np.median(shares[sharing])) if (shares < 1).any() else Consensus().within_weight
     found = estimator.decisions_.consensus
     return Known(
-        host(estimator.cluster_presence_).any(axis=0),
+        np.asarray(host(estimator.cluster_presence_).any(axis=0)),
         sizes[sharing].sum(axis=0),
         share,
         kappa,
@@ -87,7 +87,9 @@ def verdict_of(estimator: Any, placed: Placement, novelty: str | None, rate: flo
         return Verdict(np.full_like(limits, np.inf), {}, placed.verdict.held)
     groups = dict(placed.verdict.groups)
     if hasattr(estimator, "joined_"):
-        joined, owners, scales = (host(getattr(estimator, name)) for name in ("joined_", "group_tasks_", "loss_scales_"))
+        joined, owners, scales = (
+            host(getattr(estimator, name)) for name in ("joined_", "group_tasks_", "loss_scales_")
+        )
         for i, k in enumerate(placed.at):
             if k is None or not joined[k]:
                 continue
@@ -102,5 +104,5 @@ def check_novelty(novelty: Any, rate: Any, choices: tuple[Any, ...]) -> None:
     if novelty not in choices:
         shown = ", ".join(repr(choice) for choice in choices if choice is not None)
         raise ValueError(f"novelty={novelty!r} should be one of {shown}.")
-    if rate is not None and not (isinstance(rate, Real) and 0 < rate < 1):
+    if rate is not None and not (isinstance(rate, Real) and 0 < float(rate) < 1):
         raise ValueError(f"novelty_rate={rate!r} should be a number between 0 and 1.")

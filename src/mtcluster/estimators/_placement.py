@@ -78,12 +78,13 @@ def place_tasks(engine: Engine, fitted: Fitted, rate: float) -> Placement:
         odd = [k for k in new if share[k] > MOST or (narrow[k] and found.enough[k])]
         limits[odd] = np.inf
         sound = [k for k in new if k not in odd]
-        verdict, groups = Verdict(limits, {}, known.held), {}
+        groups: dict[int, Array] = {}
+        verdict = Verdict(limits, groups, known.held)
         while True:
             if groups or (share[sound] > 0).any():
                 found = join(engine, model, centers, new, known, counted(engine, found, verdict))
             more = next_groups(engine, found, groups, sound, known.held, fitted.usual)
-            if sum(map(len, more.values())) == sum(map(len, groups.values())):
+            if all(len(own) == len(groups.get(k, ())) for k, own in more.items()):
                 break
             groups, verdict = more, replace(verdict, groups=more)
     notes = _notes(engine, fitted, new, found, odd, share)
@@ -102,9 +103,7 @@ def _spread(engine: Engine) -> Array:
     return np.maximum(engine.apply(energies)[-1] / summary.sizes - apart, 0)
 
 
-def _notes(
-    engine: Engine, fitted: Fitted, new: list[int], found: Joined, odd: list[int], share: Array
-) -> list[str]:
+def _notes(engine: Engine, fitted: Fitted, new: list[int], found: Joined, odd: list[int], share: Array) -> list[str]:
     """What a user should know about new tasks."""
     names = engine.labels.tolist()
     notes = [f"tasks holds {_listed([names[i] for i in new])}, not in fit."]
