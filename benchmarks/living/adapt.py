@@ -154,7 +154,7 @@ def section(found: dict[str, Any]) -> str:
         "A class that only the new task holds: rows of it that get -1 or a new cluster, and rows of known classes that "
         "do, in per cent.",
         "",
-        "| data | of it, flagged | of known ones | of it, with `\"new\"` | of known ones | known ones without it |",
+        '| data | of it, flagged | of known ones | of it, with `"new"` | of known ones | known ones without it |',
         "|---|---|---|---|---|---|",
     ]
     keys = ("found", "false", "found_new", "false_new", "false_without")
