@@ -154,6 +154,17 @@ def test_tasks_join_one_after_the_other_and_groups_are_remembered(model, blobs):
     assert_array_equal(twice.joined_, [False, False, False, True, True])
 
 
+def test_an_ordinary_task_joins_without_a_word_and_predict_names_it(model, blobs):
+    X, _, _ = joining(blobs)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.adapt({"new": X})
+    with pytest.warns(UserWarning, match="tasks holds 'new', not in fit. Where 'new' lies"):
+        model.predict({"new": X})
+    with pytest.warns(UserWarning, match="fit knows 2"):
+        model.adapt({"2": X})
+
+
 def test_a_dict_names_the_tasks_and_a_matrix_needs_them(model, blobs):
     X, _, tasks = joining(blobs)
     assert_array_equal(model.adapt({3: X}).labels_, model.adapt(X, tasks=tasks).labels_)

@@ -24,6 +24,7 @@ from .model import Model
 from .offsets import Offsets
 from .sampling import Sampling, take_sample
 from .smoothing import DIRECTIONS, smoothed_centers
+from .smoothing import distances as squared_distances
 from .solver import totals_of
 from .terms import Terms
 
@@ -183,11 +184,17 @@ def width_of(centers: Array, sizes: Array) -> float:
 
 def _pairs(found: Array, sizes: Array, shared: Array) -> Array:
     """(MATCHED, d) of the offsets that bring one centre onto another, those after which all lie near some."""
-    b = (found[:, None] - shared[None]).reshape(-1, found.shape[1])
-    apart = found[None, :, None] - b[:, None, None] - shared[None, None]
-    losses = np.min(np.sum(apart**2, axis=3), axis=2) @ sizes
-    best = np.lexsort((np.sum(b**2, axis=1), losses))[:MATCHED]
-    return b[np.resize(best, MATCHED)]
+    apart, between = squared_distances(found, found), squared_distances(shared, shared)
+    G = found @ shared.T
+    losses = np.empty(G.shape)
+    for p in range(len(found)):  # ‖(x_i − x_p) − (z_j − z_q)‖² of all q, i and j
+        products = (G - G[p])[None] - (G[:, :, None] - G[p, :, None]).transpose(1, 0, 2)
+        least = np.min(apart[p][None, :, None] + between[:, None, :] - 2 * products, axis=2)
+        losses[p] = np.maximum(least, 0) @ sizes
+    lengths = squared_distances(shared, found)  # of the offsets: the shorter one, where others do as well
+    best = np.lexsort((lengths.ravel(), losses.ravel().round(9)))[:MATCHED]
+    p, q = np.divmod(np.resize(best, MATCHED), len(shared))
+    return found[p] - shared[q]
 
 
 def _price(model: Model, centers: Centers, known: Known) -> Array:

@@ -73,7 +73,7 @@ class AdaptingMixin(FittedModelMixin):
                 "them, and a task of its own needs another name."
             )
         with engine:
-            placed = self._place(engine, novelty_rate)
+            placed = self._place(engine, novelty_rate, expected=True)
             parts = all_tasks(self, placed, open_groups=novelty == "new")
             new = copy(self)
             new.novelty_, new.novelty_rate_ = ("none" if novelty == "none" else "flag"), float(novelty_rate)

@@ -186,12 +186,13 @@ class FittedModelMixin(TransformerMixin):
         placed = self._place(engine)
         return placed.model, placed.centers
 
-    def _place(self, engine: Engine, rate: float | None = None) -> Placement:
-        """Where the tasks of an engine lie, with a warning about those that are new."""
+    def _place(self, engine: Engine, rate: float | None = None, *, expected: bool = False) -> Placement:
+        """Where the tasks of an engine lie, with a warning about those that are new, or unusual if new ones are."""
         rate = getattr(self, "novelty_rate_", RATE) if rate is None else rate
         placed = place_tasks(engine, fitted_tasks(self, *self._fitted()), rate)
-        if placed.notes:
-            warn_user(" ".join(placed.notes))
+        told = placed.notes if expected else [*placed.named, *placed.notes]
+        if told:
+            warn_user(" ".join(told))
         return placed
 
     def _read(self, engine: Engine) -> tuple[Any, Any]:

@@ -44,7 +44,8 @@ class Placement:
     joined: Joined | None  # None: no task is new
     verdict: Verdict  # on the rows of new tasks
     scales: Array  # (m,) median losses of new tasks; 0: unknown
-    notes: list[str]
+    named: list[str]  # sentences that name what is new
+    notes: list[str]  # and on what is unusual about it
 
     @property
     def new(self) -> list[int]:
@@ -65,10 +66,10 @@ def place_tasks(engine: Engine, fitted: Fitted, rate: float) -> Placement:
     model, centers = model.for_tasks(here), centers.for_tasks(here)
     limits = np.full(len(at), np.inf)
     if not new:
-        return Placement(model, centers, at, None, Verdict(limits, {}, known.held), np.zeros(len(at)), [])
+        return Placement(model, centers, at, None, Verdict(limits, {}, known.held), np.zeros(len(at)), [], [])
     if not engine.named:
         model, centers = in_the_middle(model, centers, new, known)
-        return Placement(model, centers, at, None, Verdict(limits, {}, known.held), np.zeros(len(at)), [])
+        return Placement(model, centers, at, None, Verdict(limits, {}, known.held), np.zeros(len(at)), [], [])
     with engine:
         found = join(engine, model, centers, new, known)
         limits[new] = fitted.usual.loss(rate)
@@ -88,7 +89,7 @@ def place_tasks(engine: Engine, fitted: Fitted, rate: float) -> Placement:
                 break
             groups, verdict = more, replace(verdict, groups=more)
     notes = _notes(engine, fitted, new, found, odd, share)
-    return Placement(found.model, found.centers, at, found, verdict, scales, notes)
+    return Placement(found.model, found.centers, at, found, verdict, scales, _named(engine, new, found), notes)
 
 
 def _outlying(engine: Engine, found: Joined, limits: Array) -> Array:
@@ -103,31 +104,34 @@ def _spread(engine: Engine) -> Array:
     return np.maximum(engine.apply(energies)[-1] / summary.sizes - apart, 0)
 
 
-def _notes(engine: Engine, fitted: Fitted, new: list[int], found: Joined, odd: list[int], share: Array) -> list[str]:
-    """What a user should know about new tasks."""
+def _named(engine: Engine, new: list[int], found: Joined) -> list[str]:
+    """Which tasks are new, and that they were placed."""
     names = engine.labels.tolist()
     notes = [f"tasks holds {_listed([names[i] for i in new])}, not in fit."]
+    able = [names[i] for i in new if found.enough[i]]
+    return [*notes, f"Where {_listed(able)} lies, and what it holds, was estimated from its rows."] if able else notes
+
+
+def _notes(engine: Engine, fitted: Fitted, new: list[int], found: Joined, odd: list[int], share: Array) -> list[str]:
+    """What is unusual about new tasks."""
+    names, notes = engine.labels.tolist(), []
     texts = {str(label): label for label in fitted.labels}
-    alike = [names[i] for i in new if str(names[i]) in texts]
-    if alike:
-        label = alike[0]
+    for label in [names[i] for i in new if str(names[i]) in texts][:1]:
         other = texts[str(label)]
         notes.append(
             f"fit knows {other!r} ({type(other).__name__}), and {label!r} is {_a(type(label).__name__)}: "
             "if they are the same, give both as one type."
         )
-    able, few = ([names[i] for i in new if bool(found.enough[i]) is some] for some in (True, False))
-    if able:
-        notes.append(f"Where {_listed(able)} lies, and what it holds, was estimated from its rows.")
+    few = [names[i] for i in new if not found.enough[i]]
     if few:
         notes.append(f"{_listed(few)} has too few rows to tell where it lies: the shared centres decide about them.")
     for k in odd:
+        what = f"The rows of {names[k]!r} lie much closer together than those of any cluster"
+        if share[k] > MOST:
+            what = f"{100 * share[k]:.0f} % of the rows of {names[k]!r} lie outside of what the tasks of fit hold"
         notes.append(
-            f"{100 * share[k]:.0f} % of the rows of {names[k]!r} lie outside of what the tasks of fit hold"
-            if share[k] > MOST
-            else f"The rows of {names[k]!r} lie much closer together than those of any cluster"
+            f"{what}: it may be in other units, or have nothing in common with them. None of its rows is labelled -1."
         )
-        notes[-1] += ": it may be in other units, or have nothing in common with them. None of its rows is labelled -1."
     return notes
 
 
