@@ -193,8 +193,8 @@ def _pairs(found: Array, sizes: Array, shared: Array) -> Array:
         losses[p] = np.maximum(least, 0) @ sizes
     lengths = squared_distances(shared, found)  # of the offsets: the shorter one, where others do as well
     best = np.lexsort((lengths.ravel(), losses.ravel().round(9)))[:MATCHED]
-    p, q = np.divmod(np.resize(best, MATCHED), len(shared))
-    return found[p] - shared[q]
+    ours, theirs = np.divmod(np.resize(best, MATCHED), len(shared))
+    return found[ours] - shared[theirs]
 
 
 def _price(model: Model, centers: Centers, known: Known) -> Array:
