@@ -27,6 +27,7 @@ from .smoothing import DIRECTIONS, directions, distances
 STARTS = 12  # rows at which the free centre begins
 DRAWS = 5  # rows of which each of these is the best
 ITERATIONS = 10  # with the model's share of own centres, and as many with centres of the rows alone
+KEPT = 4  # starts that go on to the latter
 PRIOR = 5.0  # rows by which these are drawn to the shared ones
 SMALLEST = 0.25  # of the usual size of a cluster: what a group needs
 FAR = 1e3  # standard deviations that mean no more than fewer would
@@ -104,6 +105,9 @@ def best_group(found: Seen, rng: np.random.Generator) -> Group | None:
     extra = np.concatenate([others, starts[:, None]], axis=1)
     saved = np.zeros(runs)
     for iteration in range(2 * ITERATIONS):
+        if iteration == ITERATIONS:  # the best go on
+            kept = np.argsort(-saved, kind="stable")[:KEPT]
+            known, extra, saved, runs = known[kept], extra[kept], saved[kept], len(kept)
         points = np.concatenate([known, extra], axis=1)
         D = distances(Y, points.reshape(-1, Y.shape[1])).reshape(runs, -1, len(Y))
         labels = D.argmin(axis=1)

@@ -25,7 +25,7 @@ from .sampling import Sampling, take_sample
 SAMPLE = Sampling(3000, 300)
 MOST_TASKS = 10  # of the fit that join again
 MOST_GROUPS = 10  # of a task
-WITHOUT = 3  # clusters that tasks of the fit are tried without, one after the other
+WITHOUT = 2  # clusters that tasks of the fit are tried without, one after the other
 ORDINARY = 0.9  # share of tasks without anything new whose best group does not count as new
 
 
