@@ -3,8 +3,8 @@ How are rows of a new data set labelled?
 ========================================
 
 A model is fitted to three data sets. Later, new rows of these arrive, and a fourth data set. `predict` labels both
-without another fit: rows of a known task by the centres of the task and the shared centres, rows of a new task by the
-shared centres.
+without another fit: rows of a known task by the centres of the task and the shared centres, rows of a new task as if
+it had joined the model (`adapt`).
 """
 
 import warnings
@@ -34,22 +34,21 @@ print(*(warning.message for warning in caught), sep="\n")
 print("rows of a new task:     ", round(clustering_accuracy(y[late], labels), 3))
 
 # %%
-# What if the new data set is shifted as a whole? The means of tasks were removed in this fit (`task_offset_`), so
-# `predict` removes the mean of a new task as well. This is right if it contains the clusters in about the same
-# proportions. Without `tasks`, rows stay where they are. Or fit again with all tasks: this costs one fit, and the new
-# task gets centres of its own.
+# What if the new data set is shifted as a whole? Tasks lie apart in this fit (`task_offset_`), so `predict` finds where
+# the new one lies, by its clusters. Without `tasks`, rows stay where they are. Or fit again with all tasks: this costs
+# one fit.
 warnings.simplefilter("ignore")  # the task is known to be new
 steps = np.linspace(0, 8, 5)
 direction = np.random.default_rng(0).normal(size=X.shape[1])
 direction /= np.linalg.norm(direction)
-found = {"without tasks": [], "with tasks: mean removed": [], "fitted again with all tasks": []}
+found = {"without tasks": [], "with tasks: located": [], "fitted again with all tasks": []}
 for step in steps:
     shifted = X[late] + step * direction
     both, names = np.concatenate([X[known], shifted]), np.concatenate([tasks[known], tasks[late]])
     again = SPMTC(n_clusters=4, random_state=0).fit(both, tasks=names)
     found["without tasks"].append(clustering_accuracy(y[late], model.predict(shifted)))
     placed = model.predict(shifted, tasks=tasks[late])
-    found["with tasks: mean removed"].append(clustering_accuracy(y[late], placed))
+    found["with tasks: located"].append(clustering_accuracy(y[late], placed))
     found["fitted again with all tasks"].append(clustering_accuracy(y[late], again.labels_[names == 3]))
 
 fig, ax = plt.subplots(figsize=(6.5, 3.6), layout="constrained")

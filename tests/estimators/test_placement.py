@@ -1,4 +1,4 @@
-"""Rows of tasks that were not in fit: the shared centres decide, where the task is taken to lie."""
+"""Rows of tasks that were not in fit: they are placed as `adapt` does, or by the shared centres if they are few."""
 
 import warnings
 
@@ -49,8 +49,8 @@ def test_a_new_task_is_placed_by_its_mean_wherever_it_lies(placed, blobs, shift)
     found, notes = told(lambda: placed.predict(X + shift, tasks=["new"] * len(X)))
     assert clustering_accuracy(y, found) > 0.9
     [note] = notes
-    assert note.startswith("tasks holds 'new', not in fit: the shared centres decide about these rows.")
-    assert note.endswith("Where 'new' lies was estimated from its own rows, as it was for the tasks of fit.")
+    assert note.startswith("tasks holds 'new', not in fit.")
+    assert note.endswith("Where 'new' lies, and what it holds, was estimated from its rows.")
 
 
 def test_where_a_new_task_lies_does_not_matter_for_its_losses(placed, blobs):
@@ -64,20 +64,18 @@ def test_where_a_new_task_lies_does_not_matter_for_its_losses(placed, blobs):
 
 def test_a_new_task_of_few_rows_is_taken_to_lie_in_the_middle(placed, blobs):
     X = blobs.X[blobs.tasks == 0][:19]  # 5 rows per cluster would be 20
-    found, notes = told(lambda: placed.predict(X, tasks=["new"] * 19))
-    assert "'new' has too few rows to tell where it lies; they are taken to lie as the tasks of fit do." in notes[0]
+    found, notes = told(lambda: placed.predict(X, tasks=["new"] * 19, novelty="none"))
+    assert "'new' has too few rows to tell where it lies: the shared centres decide about them." in notes[0]
     shared = placed.shared_centers_ @ placed.subspace_.T
     nearest = ((X[:, None] - shared) ** 2).sum(axis=2).argmin(axis=1)
     assert_array_equal(found, nearest)
     _, enough = told(lambda: placed.predict(blobs.X[:20], tasks=["new"] * 20))
-    assert "Where 'new' lies was estimated" in enough[0]
+    assert "Where 'new' lies, and what it holds, was estimated" in enough[0]
 
 
-def test_without_offsets_the_nearest_shared_centre_decides(plain, blobs):
-    found, notes = told(lambda: plain.predict(blobs.X, tasks=["new"] * len(blobs.X)))
-    shared = plain.shared_centers_ @ plain.subspace_.T
-    assert_array_equal(found, ((blobs.X[:, None] - shared) ** 2).sum(axis=2).argmin(axis=1))
-    assert notes == ["tasks holds 'new', not in fit: the shared centres decide about these rows."]
+def test_a_number_against_its_text_is_the_usual_cause_and_is_told(plain, blobs):
+    _, [note] = told(lambda: plain.predict(blobs.X, tasks=blobs.tasks.astype(str)))
+    assert "fit knows 0 (int), and '0' is a str: if they are the same, give both as one type." in note
 
 
 def test_rows_without_tasks_are_those_of_a_task_in_the_middle_and_nothing_is_said(plain, placed, blobs):
@@ -137,13 +135,13 @@ def test_a_new_task_is_placed_also_where_every_task_was_left_alone(blobs, shift)
         scores = model.score_samples(X[blobs.tasks == 2], tasks=["new"] * 50)
         labels = model.predict(X[blobs.tasks == 2], tasks=["new"] * 50)
     assert np.isfinite(scores).all()
-    assert set(labels) <= set(range(4))
+    assert set(labels) <= set(range(-1, 4))
 
 
 def test_proportions_and_scores_of_new_tasks_agree_with_labels(placed, blobs):
     new = ["new"] * len(blobs.X)
     with pytest.warns(UserWarning, match="not in fit"):
-        labels = placed.predict(blobs.X, tasks=new)
+        labels = placed.predict(blobs.X, tasks=new, novelty="none")
     with pytest.warns(UserWarning, match="not in fit"):
         memberships = placed.predict_proba(blobs.X, tasks=new)
     with pytest.warns(UserWarning, match="not in fit"):

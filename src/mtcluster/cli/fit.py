@@ -50,14 +50,14 @@ def run(arguments: Namespace, console: Console) -> dict[str, Any]:
             found = modelling.stability_of(model, rows, arguments, console)
         console.begin("writing")
         chosen = modelling.told_number(selection)
-        lines = [*_lines_on_data(rows), *chosen, *_lines_on_scores(rows, described.labels_), *notes]
-        settings = _settings(arguments, rows, model)
-        sure = _certainty(found, selection)
+        lines = [*lines_on_data(rows), *chosen, *_lines_on_scores(rows, described.labels_), *notes]
+        settings = settings_of(arguments, rows, model)
+        sure = certainty_of(found, selection)
         settings |= sure
         settings["seconds"] = {name: round(value, 2) for name, value in seconds.items()}
-        report = _report(arguments, rows, described, settings, lines, found)
+        report = report_of(arguments, rows, described, settings, lines, found)
         related = relations(described)
-        _write(out, rows, model, described, related, report, found)
+        write_results(out, rows, model, described, related, report, found)
         text = json.dumps(settings, indent=2, ensure_ascii=False, allow_nan=False)
         (out / layout.SETTINGS).write_text(text + "\n", encoding="utf-8")
         console.finish(WRITING)
@@ -91,7 +91,7 @@ def lines(result: dict[str, Any]) -> list[str]:
     return [*said, f"Written to {result['out']}: {', '.join(layout.FILES)}. Open report.html in a browser."]
 
 
-def _certainty(found: Stability | None, selection: Selection | None) -> dict[str, Any]:
+def certainty_of(found: Stability | None, selection: Selection | None) -> dict[str, Any]:
     """How sure one can be of the clusters and of their number, as JSON takes it."""
     return {
         "verdict": None if found is None else found.verdict,
@@ -100,7 +100,8 @@ def _certainty(found: Stability | None, selection: Selection | None) -> dict[str
     }
 
 
-def _lines_on_data(rows: Prepared) -> list[str]:
+def lines_on_data(rows: Prepared) -> list[str]:
+    """Sentences about what was read, and how it was prepared."""
     one = len(set(rows.tasks.tolist())) == 1
     alone = ["All rows belong to one task, so there is nothing to share."] if one else []
     return [*rows.data.notes, *alone, *rows.preprocessor.describe()]
@@ -116,7 +117,7 @@ def _lines_on_scores(rows: Prepared, labels: Array) -> list[str]:
     ]
 
 
-def _settings(arguments: Namespace, rows: Prepared, model: Any) -> dict[str, Any]:
+def settings_of(arguments: Namespace, rows: Prepared, model: Any) -> dict[str, Any]:
     """What is needed to repeat the run."""
     unused = ("command", "files", "quiet", "json", "force")
     data, inner = rows.data, getattr(model, "clusterer", None)
@@ -146,7 +147,7 @@ def _file(path: Path, n: int) -> dict[str, Any]:
     return {"name": str(path), "rows": n, "bytes": path.stat().st_size, "sha256": digest}
 
 
-def _report(
+def report_of(
     arguments: Namespace,
     rows: Prepared,
     described: Any,
@@ -154,6 +155,7 @@ def _report(
     lines: list[str],
     found: Stability | None,
 ) -> Report:
+    """The report of a model."""
     n_clusters, n_tasks = described.cluster_sizes_.shape[1], len(described.tasks_)
     return make_report(
         described,
@@ -168,7 +170,7 @@ def _report(
     )
 
 
-def _write(
+def write_results(
     out: Path,
     rows: Prepared,
     model: Any,

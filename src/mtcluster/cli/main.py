@@ -27,6 +27,10 @@ from .errors import InputError
 FILE_COMMANDS = {
     "fit": ("cluster the data sets in files, and write a folder with labels, a model and a report", options.add_fit),
     "predict": ("label the rows of other files with a fitted model", options.add_predict),
+    "adapt": (
+        "let the data sets of other files join a fitted model, and write a folder as fit does",
+        options.add_adapt,
+    ),
     "report": ("write the report of a fitted model again", options.add_report),
     "compare": ("compare several methods on the same files", options.add_compare),
 }

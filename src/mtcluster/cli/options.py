@@ -55,6 +55,27 @@ def add_predict(parser: ArgumentParser) -> None:
     _add_output(parser)
 
 
+def add_adapt(parser: ArgumentParser) -> None:
+    """Add the options of `mtcluster adapt`."""
+    parser.add_argument(
+        "model", type=Path, metavar="DIR", help="folder written by `mtcluster fit` or `mtcluster adapt`"
+    )
+    parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="files like those of the fit, of new tasks")
+    parser.add_argument("--task", metavar="COLUMN", help="column with the task of each row (default: as in the fit)")
+    parser.add_argument("--id", metavar="COLUMN", help="column with the name of each row (default: as in the fit)")
+    choices = (
+        "rows that no cluster explains: flag (default; cluster -1), none (each gets a cluster), new (new clusters)"
+    )
+    parser.add_argument("--novelty", choices=("flag", "none", "new"), default="flag", help=choices)
+    update = "let the shared centres follow the new rows; rows of known tasks add to these"
+    parser.add_argument("--update", action="store_true", help=update)
+    parser.add_argument(
+        "--out", required=True, type=Path, metavar="DIR", help=f"folder to write, with {', '.join(FILES)}"
+    )
+    parser.add_argument("--title", help="title of the report")
+    _add_output(parser)
+
+
 def add_report(parser: ArgumentParser) -> None:
     """Add the options of `mtcluster report`."""
     parser.add_argument("model", type=Path, metavar="DIR", help="folder written by `mtcluster fit`")

@@ -27,10 +27,10 @@ def run(arguments: Namespace, console: Console) -> dict[str, Any]:
         raise InputError(f"{arguments.model}: {problem}; fit with a --method such as spmtc.")
     with folder.new_file(arguments.out, force=arguments.force) as out, console.working(READING + WRITING):
         console.begin(f"reading {count(len(arguments.files), 'file')}")
-        data = _read(arguments, contents)
+        data = read_like_fit(arguments, contents)
         with input_errors(data, new_rows=True):
             X = preprocessor.transform(data.X, tasks=data.tasks)
-        unseen = [_unseen(name, values) for name, values in preprocessor.unseen_categories(data.X).items()]
+        unseen = [unseen_categories(name, values) for name, values in preprocessor.unseen_categories(data.X).items()]
         console.finish(READING)
         console.begin(f"labelling {count(len(data), 'row')}")
         with noted() as warned, input_errors():
@@ -41,21 +41,29 @@ def run(arguments: Namespace, console: Console) -> dict[str, Any]:
         console.note(f"note: {note}")
     found, counts = np.unique(columns["cluster"], return_counts=True)
     sizes = {str(j): int(n) for j, n in zip(found.tolist(), counts, strict=True)}
-    return {"out": str(arguments.out), "n_rows": len(data), "sizes": sizes, "notes": notes}
+    n_new = sizes.get("-1", 0)
+    return {"out": str(arguments.out), "n_rows": len(data), "sizes": sizes, "n_new": n_new, "notes": notes}
 
 
 def lines(result: dict[str, Any]) -> list[str]:
     """The result as printed."""
-    sizes = ", ".join(f"{j}: {n}" for j, n in result["sizes"].items())
-    return [f"{count(result['n_rows'], 'row')} labelled (rows per cluster: {sizes}), written to {result['out']}."]
+    sizes = ", ".join(f"{j}: {n}" for j, n in result["sizes"].items() if j != "-1")
+    said = [f"{count(result['n_rows'], 'row')} labelled (rows per cluster: {sizes}), written to {result['out']}."]
+    return [*said, *told_new(result["n_new"])]
 
 
-def _unseen(column: str, values: dict[str, int]) -> str:
+def told_new(n: int) -> list[str]:
+    """A sentence about rows with the label -1."""
+    return [f"No cluster explains {count(n, 'row')}, whose cluster is -1."] if n else []
+
+
+def unseen_categories(column: str, values: dict[str, int]) -> str:
+    """A sentence about categories that were not in the fit."""
     shown = listed(f"{value!r} ({count(n, 'row')})" for value, n in values.items())
     return f"column {column!r} holds categories that were not in the fit: {shown}."
 
 
-def _read(arguments: Namespace, contents: dict[str, Any]) -> Dataset:
+def read_like_fit(arguments: Namespace, contents: dict[str, Any]) -> Dataset:
     """Read files as those of the fit were read; a file without the column of tasks is a task of its own."""
     asked = {"task": arguments.task, "id": arguments.id}
     roles, columns = ColumnRoles(**contents["roles"]), contents["columns"]
@@ -78,7 +86,7 @@ def _read(arguments: Namespace, contents: dict[str, Any]) -> Dataset:
 def _labelled(model: Any, X: Any, data: Dataset) -> dict[str, Any]:
     """The columns of the file that is written."""
     tasks = np.asarray(data.tasks, dtype=str)
-    labels = model.predict(X, tasks=tasks)
+    labels = host(model.predict(X, tasks=tasks))
     if not hasattr(model, "predict_proba"):
         return {"id": data.ids, "task": tasks, "cluster": labels}
     scores = {"outlier_score": _outlier_scores(model, -model.score_samples(X, tasks=tasks), tasks)}

@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from .arrays import Array, Matrix, Picked, host, like, pieces, rows_at
+from .arrays import Array, Matrix, has_gaps, host, is_sparse, like, pieces, rows_at
 from .blocks import Block, Place
 
 
@@ -214,20 +214,35 @@ def conditional(A: Array, group: Group) -> tuple[Array, Array]:
     return np.linalg.inv(part), np.linalg.slogdet(part)[1]
 
 
-def without_values(place: Place) -> tuple[Any, ...]:
-    """Rows that have no value at all."""
+def without_values(X: Matrix, xp: Any = np) -> Array | None:
+    """(n,) rows that have no value at all; None: all have."""
+    if is_sparse(X):
+        return None
+    parts = [rows_at(X, part) for part in pieces(X)]
+    if not any(has_gaps(rows, xp) for rows in parts):
+        return None
+    return xp.concat([xp.all(xp.isnan(rows), axis=1) for rows in parts])
+
+
+def empty_rows(place: Place) -> tuple[Any, ...]:
+    """Which rows have no value at all."""
     found = []
     for X in place.Xs:
-        rows = X[:] if isinstance(X, Picked) else X
-        found.append(place.xp.all(place.xp.isnan(rows), axis=1))
+        empty = without_values(X, place.xp)
+        found.append(_none(X, place.xp) if empty is None else empty)
     return found, None
+
+
+def _none(X: Matrix, xp: Any) -> Array:
+    matrix: Any = getattr(X, "matrix", X)
+    device = {} if xp is np else {"device": matrix.device}
+    return xp.zeros((X.shape[0],), dtype=xp.bool, **device)
 
 
 def counted(X: Matrix, u: Array, xp: Any = np) -> Array:
     """Sample weights, 0 for rows that have no value at all: they count nothing."""
-    parts = [rows_at(X, part) for part in pieces(X)]
-    empty = xp.concat([xp.all(xp.isnan(rows), axis=1) for rows in parts])
-    return xp.where(empty, xp.zeros_like(u), u) if bool(xp.any(empty)) else u
+    empty = without_values(X, xp)
+    return u if empty is None else xp.where(empty, xp.zeros_like(u), u)
 
 
 def completed(block: Block, terms: TaskGaps, labels: Array) -> Array:

@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 
 from .arrays import Array
-from .blocks import Block, Blocks, PerRow, RowSource
+from .blocks import Block, Blocks, PerRow, RowSource, make_block
+from .centers import Centers
 from .couplings import Reconstruction
+from .gaps import completed
 from .memberships import Binary
 from .model import Model
 from .readout import read_out
@@ -40,6 +42,21 @@ def take_sample(rows: RowSource, how: Sampling, rng: np.random.Generator) -> tup
     """A sample of the rows with u > 0 of each task, and which of these they are."""
     positions = draw_by_task(rows.summary.counting.tolist(), how, rng)
     return rows.take(positions), positions
+
+
+def take_whole(rows: RowSource, how: Sampling, rng: np.random.Generator, model: Model, centers: Centers) -> list[Block]:
+    """A sample of the rows, with what the clusters at the centres of one run expect in place of missing values."""
+    sample = take_sample(rows, how, rng)[0]
+    if not rows.gaps:
+        return sample
+    labels = read_out(Blocks(sample).place, model=model, centers=centers)[0]
+    terms = model.terms(centers.runs(None), rows.origins, gaps=True).gaps
+    assert terms is not None
+    found = []
+    for k, (block, P) in enumerate(zip(sample, labels, strict=True)):
+        own = P if P.ndim == 1 else P.argmax(axis=1)
+        found.append(make_block(completed(block, terms.of_task(k, block.sq, np), own), block.u, block.origin))
+    return found
 
 
 def label_all(

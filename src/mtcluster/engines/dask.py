@@ -42,6 +42,7 @@ class DaskEngine(Engine):
 
     instead = "X.compute() if that fits into memory"
     few = 2**12
+    needs = ("dask",)
     xp = xpd
 
     def __init__(
@@ -71,11 +72,6 @@ class DaskEngine(Engine):
         names = [repr(label) for label in self.labels.tolist()]
         jobs = zip(self.chunks, self.codes, self.us, firsts, strict=True)
         return _total([delayed(worker.summarize_chunk)(X, codes, u, names, first) for X, codes, u, first in jobs])
-
-    @property
-    def needs(self) -> tuple[str, ...]:
-        """Rows that live in other processes, and missing values."""
-        return ("dask", "missing") if self.gaps else ("dask",)
 
     @property
     def summary(self) -> Summary:

@@ -115,9 +115,8 @@ class LocalEngine(Blocks, Engine):
 
     @property
     def needs(self) -> tuple[str, ...]:
-        """Sparse rows, those of other libraries than NumPy, which may be on accelerators, and missing values."""
-        kinds = {"sparse": is_sparse(self.data.Xs[0]), "gpu": self.xp is not np, "missing": self.gaps}
-        return tuple(kind for kind, so in kinds.items() if so)
+        """Sparse rows, and those of other libraries than NumPy, which may be on accelerators."""
+        return ("sparse",) * is_sparse(self.data.Xs[0]) + ("gpu",) * (self.xp is not np)
 
     def __enter__(self) -> Self:
         if self.threads:

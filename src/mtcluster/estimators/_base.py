@@ -23,10 +23,12 @@ from ..core.projecting import shared_map, task_indices
 from ..core.relations import relatedness_by_common, support
 from ..core.starts import STARTS
 from ..engines import Engine
+from ._adapting import AdaptingMixin
 from ._capabilities import check_capabilities, check_sizes
 from ._deciding import DecidingMixin, Settled
-from ._fitted import FittedModelMixin, with_unknown
+from ._fitted import with_unknown
 from ._multistart import Run, best_of
+from ._novelty import set_usual
 from ._numbers import asked_numbers, choose_number, chosen_number, few_enough
 from ._presence import cluster_presence
 from ._progress import FitProgress, tell, warn_user
@@ -36,13 +38,13 @@ SMALL_ARRAYS = (
     "tasks_", "within_weight_", "task_offsets_", "task_scales_", "fractions_", "task_centers_", "shared_centers_",
     "subspace_", "cluster_sizes_", "task_relatedness_", "cluster_support_", "cluster_presence_", "map_", "map_rows_",
     "metric_directions_", "metric_covariance_", "log_proportions_", "means_", "proportions_", "shrinkage_",
-    "cluster_covariances_", "feature_presence_",
+    "cluster_covariances_", "feature_presence_", "novelty_losses_", "novelty_ratios_", "novelty_scores_",
 )  # fmt: skip
 
 
 class MultiTaskClusterer(
     DecidingMixin,
-    FittedModelMixin,
+    AdaptingMixin,
     CallbackSupportMixin,
     ClassNamePrefixFeaturesOutMixin,
     ClusterMixin,
@@ -116,10 +118,6 @@ class MultiTaskClusterer(
             self._fit_engine(engine, arguments, numbers)
         return self
 
-    def _other_parts(self) -> dict[str, Any]:
-        """Exchangeable parts beside these, by the parameter that names them."""
-        return {}
-
     def _fit_engine(self, engine: Engine, arguments: dict[str, Any], numbers: list[int] | None) -> None:
         """Decide, start, solve and store, wherever the rows live; `numbers` of clusters are compared, if any."""
         random_state = check_random_state(self.random_state)
@@ -149,6 +147,7 @@ class MultiTaskClusterer(
         rng = np.random.default_rng(seed)
         self.map_rows_, self.map_ = shared_map(engine, model, run.centers, self.cluster_sizes_.sum(axis=0), rng)
         self._calibrate(engine, model, pace, run, np.random.default_rng([seed, 1]))
+        set_usual(self, engine, np.random.default_rng([seed, 2]))
         progress.end()
         self._warn(run)
         for name in SMALL_ARRAYS:  # scikit-learn's convention: arrays of the library of X
@@ -240,7 +239,9 @@ class MultiTaskClusterer(
         else:
             self._memberships = engine.gather(Ps, width=self.n_clusters_)
             labels = engine.xp.argmax(self._memberships, axis=1)
-        self.labels_ = with_unknown(engine, engine.xp.astype(labels, engine.xp.int32))
+        self.labels_ = engine.xp.astype(labels, engine.xp.int32)
+        if engine.gaps:
+            self.labels_ = with_unknown(engine, self.labels_)
 
     def _warn(self, run: Run) -> None:
         """Say what a user should know about a fit that worked."""

@@ -31,17 +31,13 @@ def check_capabilities(
     estimator: Any, engine: Engine, coupling: Coupling, membership: Membership, **others: Any
 ) -> None:
     """Refuse what a part of the model cannot work with, made from what it says it can."""
+    check_missing(engine, {"coupling": coupling, "membership": membership, **others})
     offset = estimator._task_offset()
     order = min(sum(engine.sizes), engine.n_features)
     for parameter, part in {"coupling": coupling, "membership": membership, **others}.items():
         can, name = part.supports, f"{parameter}={part.name!r}"
         if offset not in ("auto", "none") and not can.offsets:
             raise ValueError(f"task_offset={offset!r} cannot go with {name}: take task_offset='none'.")
-        if "missing" in engine.needs and not can.missing:
-            raise ValueError(
-                f"{name} cannot work with missing values, and X holds {engine.summary.gaps} (NaN): take "
-                f"{parameter}={_other(parameter)!r}, or fill them in."
-            )
         if not all(getattr(can, need) for need in engine.needs):
             raise ValueError(
                 f"{name} works on NumPy arrays in one process only: take {parameter}={_other(parameter)!r}, or "
@@ -56,6 +52,16 @@ def check_capabilities(
             raise ValueError(
                 f"{name} needs a dense eigenproblem of order min(rows, features) = {order}, and at most "
                 f"{can.max_order} is allowed; {parameter}={_other(parameter)!r} has no such limit."
+            )
+
+
+def check_missing(engine: Engine, parts: dict[str, Any]) -> None:
+    """Refuse missing values that a part of the model cannot work with; rows are read only if there is such a part."""
+    for parameter, part in parts.items():
+        if not part.supports.missing and engine.gaps:
+            raise ValueError(
+                f"{parameter}={part.name!r} cannot work with missing values, and X holds {engine.summary.gaps} (NaN): "
+                f"take {parameter}={_other(parameter)!r}, or fill them in."
             )
 
 

@@ -19,6 +19,8 @@ from ..core.metric import Shape
 from ..core.model import Model
 from ._fitted import FittedModelMixin
 
+MOST_OWN = 0.99  # share of own centres that counts as sharing
+
 
 class DensityMixin(FittedModelMixin):
     """Methods that read fitted attributes alone."""
@@ -50,6 +52,18 @@ class DensityMixin(FittedModelMixin):
             form = COVARIANCES[self.covariance_type](1.0)
             model, centers = replace(model, covariance=form), replace(centers, Ks=host(self.cluster_covariances_))
         return model, centers
+
+    def _set_mixture(self, kappa: Array, centers: Centers, n_old: int) -> None:
+        """What a mixture has beside other models, after tasks have joined it."""
+        sizes, alone = host(self.cluster_sizes_), host(self.within_weight_) == 1
+        total = np.maximum(sizes.sum(axis=1), np.finfo(np.float64).tiny)
+        share = np.minimum(np.sum(sizes**2 / (sizes + kappa[:, None]), axis=1) / total, MOST_OWN)
+        alone[n_old:] = False
+        self.within_weight_ = np.where(alone, 1.0, share)
+        self.shrinkage_, self.means_ = np.array(kappa), np.asarray(centers.shared)
+        self.proportions_ = np.exp(self.log_proportions_)
+        if centers.Ks is not None:
+            self.cluster_covariances_ = centers.Ks
 
     @property
     def _normalizer(self) -> float:

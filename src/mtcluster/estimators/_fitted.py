@@ -15,16 +15,19 @@ from ..consensus import Decisions
 from ..core.arrays import Array, host
 from ..core.centers import TINY, Centers
 from ..core.couplings import COUPLINGS
-from ..core.gaps import without_values
+from ..core.gaps import empty_rows
 from ..core.jobs import weighted_sums
 from ..core.memberships import FORMS, one_hot
 from ..core.metric import Metric
 from ..core.model import Model
+from ..core.novelty import label_rows
 from ..core.offsets import Offsets
 from ..core.projecting import axes_of, project
 from ..core.readout import probabilities, read_out
 from ..engines import Engine
-from ._placement import place_tasks
+from ._capabilities import check_missing
+from ._novelty import RATE, check_novelty, fitted_tasks, verdict_of
+from ._placement import Placement, place_tasks
 from ._progress import warn_user
 from ._validation import library, open_rows
 
@@ -139,6 +142,10 @@ class FittedModelMixin(TransformerMixin):
 
         return to_kmeans(self, task)
 
+    def _other_parts(self) -> dict[str, Any]:
+        """Exchangeable parts beside coupling and memberships, by the parameter that names them."""
+        return {}
+
     def _fitted(self) -> tuple[Model, Centers]:
         """The fitted model and its centres, as the core takes them."""
         W, M, Ms = (host(a) for a in (self.subspace_, self.shared_centers_, self.task_centers_))
@@ -163,8 +170,17 @@ class FittedModelMixin(TransformerMixin):
         """Rows, seen or new, of the library that the model was fitted with."""
         check_is_fitted(self)
         engine = open_rows(
-            self, X, tasks, reset=False, sample_weight=sample_weight, pooled=self._pools_tasks, n_jobs=self.n_jobs
+            self,
+            X,
+            tasks,
+            reset=False,
+            sample_weight=sample_weight,
+            pooled=self._pools_tasks,
+            centered=COUPLINGS[self.decisions_.coupling].free_origin and FORMS[self.membership_].diagonal,
+            n_jobs=self.n_jobs,
         )
+        parts = {"coupling": COUPLINGS[self.decisions_.coupling], "membership": FORMS[self.membership_]}
+        check_missing(engine, parts | self._other_parts())
         fitted = library(self.subspace_)
         if engine.one_library and fitted is not engine.xp:
             raise ValueError(
@@ -175,13 +191,17 @@ class FittedModelMixin(TransformerMixin):
 
     def _placed(self, engine: Engine) -> tuple[Model, Centers]:
         """The fitted model and its centres for the tasks of an engine."""
-        sizes, sharing = host(self.cluster_sizes_), host(self.within_weight_) < 1
-        model, centers, notes = place_tasks(
-            engine, *self._fitted(), host(self.tasks_).tolist(), sizes[sharing] if sharing.any() else sizes
-        )
-        if notes:
-            warn_user(" ".join(notes))
-        return model, centers
+        placed = self._place(engine)
+        return placed.model, placed.centers
+
+    def _place(self, engine: Engine, rate: float | None = None, *, expected: bool = False) -> Placement:
+        """Where the tasks of an engine lie, with a warning about those that are new, or unusual if new ones are."""
+        rate = getattr(self, "novelty_rate_", RATE) if rate is None else rate
+        placed = place_tasks(engine, fitted_tasks(self, *self._fitted()), rate)
+        told = placed.notes if expected else [*placed.named, *placed.notes]
+        if told:
+            warn_user(" ".join(told))
+        return placed
 
     def _read(self, engine: Engine) -> tuple[Any, Any]:
         """Memberships or labels, and losses, of the rows of an engine."""
@@ -199,7 +219,9 @@ class FittedModelMixin(TransformerMixin):
             job = partial(probabilities, model=model, centers=centers, temperatures=Ts)
             return engine.apply(job, outputs=1, lazy=True)[0]
 
-    def predict(self, X: Any, *, tasks: Any = None) -> Array:
+    def predict(
+        self, X: Any, *, tasks: Any = None, novelty: str | None = None, novelty_rate: float | None = None
+    ) -> Array:
         """Cluster of each row.
 
         Parameters
@@ -207,20 +229,30 @@ class FittedModelMixin(TransformerMixin):
         X : array, sparse matrix or data frame of shape (n, d), or a dict or list of them
             Rows, seen or new.
         tasks : sequence of n hashable labels, optional
-            The task of each row. For rows of a task that was not in `fit` the shared centres decide, and a warning
-            names it; where tasks have offsets (`task_offset_`), that of the new task is estimated from its rows, if it
-            has at least 5 per cluster. None after a fit of several tasks: the shared centres decide for all rows.
+            The task of each row. A task that was not in `fit` is placed as `adapt` does, if it has at least 5 rows per
+            cluster; else the shared centres decide about its rows. A warning names it. None after a fit of several
+            tasks: the shared centres decide for all rows.
+        novelty : {"flag", "none"}, optional
+            "flag": rows of tasks that were not in `fit` get the label -1 if no cluster explains them, alone or as a
+            group; see `adapt`. "none": each row gets a cluster. None: as in `adapt`, or "flag".
+        novelty_rate : float in (0, 1), optional
+            Share of ordinary rows of a new task that get -1. None: as in `adapt`, or 0.01.
 
         Returns
         -------
         labels : array of shape (n,)
-            Cluster numbers, the same in every task; of clusters that the task holds (`cluster_presence_`). A new task
-            may hold all of them.
+            Cluster numbers, the same in every task; of clusters that the task holds (`cluster_presence_`). Rows of the
+            tasks of `fit`, and rows without `tasks`, always have one.
         """
+        check_novelty(novelty, novelty_rate, choices=("flag", "none", None))
         engine = self._open(X, tasks, "predict")
-        labels_only, xp = FORMS[self.membership_].labels_only, engine.xp
-        P = engine.gather(self._read(engine)[0], *((np.int32,) if labels_only else (None, self.n_clusters_)))
-        return with_unknown(engine, xp.astype(P if labels_only else xp.argmax(P, axis=1), xp.int32))
+        placed, xp = self._place(engine, novelty_rate), engine.xp
+        verdict = verdict_of(self, placed, novelty, novelty_rate)
+        job = partial(label_rows, model=placed.model, centers=placed.centers, verdict=verdict)
+        with engine:
+            labels = engine.apply(job, outputs=3, lazy=True)[0]
+        found = xp.astype(engine.gather(labels, np.int32), xp.int32)
+        return with_unknown(engine, found) if engine.one_library and bool(xp.any(found < 0)) else found
 
     def predict_proba(self, X: Any, *, tasks: Any = None) -> Array:
         """Probability of each cluster, for each row.
@@ -315,11 +347,9 @@ class FittedModelMixin(TransformerMixin):
 
 
 def with_unknown(engine: Engine, labels: Array) -> Array:
-    """Labels, with -1 for rows that have no value at all."""
-    if not engine.gaps:
-        return labels
+    """Labels with -1 for rows that have no value at all; a warning counts them."""
     xp = engine.xp
-    empty = engine.gather(engine.apply(without_values, outputs=1, lazy=True)[0], bool)
+    empty = engine.gather(engine.apply(empty_rows, outputs=1, lazy=True)[0], bool)
     n = int(xp.sum(xp.astype(empty, xp.int64)))
     if not n:
         return labels

@@ -22,11 +22,10 @@ from ..core.weightings import WEIGHTINGS
 from ..engines import Engine
 from ._base import MultiTaskClusterer
 from ._deciding import Settled
-from ._density import DensityMixin
+from ._density import MOST_OWN, DensityMixin
 from ._multistart import Run
 
 UNRELATED = 1e-3  # κ of a task that is left alone: its centres are its own
-MOST_OWN = 0.99  # share of own centres that counts as sharing
 VARIANCES = 2.0  # ν where a cluster has variances alone
 
 

@@ -1,9 +1,9 @@
-"""Rows of new tasks: where their shared centres lie."""
+"""Rows of new tasks: where their centres lie, and which of them are new."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -11,121 +11,133 @@ import numpy as np
 from .._utils.tasks import positions
 from ..core.arrays import Array
 from ..core.centers import Centers
-from ..core.jobs import cluster_sizes, weighted_sums
+from ..core.jobs import energies
+from ..core.joining import Joined, Known, in_the_middle, join
 from ..core.model import Model
-from ..core.offsets import Offsets
+from ..core.novelty import Usual, Verdict, counted, loss_scales, next_groups, outlying
 from ..core.readout import read_out
 from ..engines import Engine
 
-ENOUGH = 5  # rows per cluster that a new task needs before its rows say where it lies
-ROUNDS = 5  # of labels and offsets of a new task
+MOST = 0.5  # share of outlying rows from which on a task as a whole is odd, and not its rows
+NARROW = 1 / 16  # of the usual variance within clusters: a task of less is odd too
 
 
-def place_tasks(
-    engine: Engine, model: Model, centers: Centers, known: list[Hashable], sizes: Array
-) -> tuple[Model, Centers, list[str]]:
-    """The model of the tasks of an engine, in its order, and notes about tasks that were not in fit.
+@dataclass(frozen=True)
+class Fitted:
+    """What a fitted model knows about its tasks."""
 
-    A new task has no centres of its own, so the shared centres decide (λ1 = 0). Where tasks have offsets, its own is
-    estimated from its rows, if there are enough; else it is taken to lie in the middle of them. `sizes` (m, c) are
-    those of the clusters in fit.
+    model: Model
+    centers: Centers
+    labels: list[Hashable]
+    known: Known
+    usual: Usual
+    width: float  # usual squared distance of a row from its centre
+
+
+@dataclass(frozen=True)
+class Placement:
+    """The model of the tasks of an engine, in its order."""
+
+    model: Model
+    centers: Centers
+    at: list[int | None]  # which of the tasks of the model each task is; None: it is new
+    joined: Joined | None  # None: no task is new
+    verdict: Verdict  # on the rows of new tasks
+    scales: Array  # (m,) median losses of new tasks; 0: unknown
+    named: list[str]  # sentences that name what is new
+    notes: list[str]  # and on what is unusual about it
+
+    @property
+    def new(self) -> list[int]:
+        """The tasks that are new."""
+        return [i for i, k in enumerate(self.at) if k is None]
+
+
+def place_tasks(engine: Engine, fitted: Fitted, rate: float) -> Placement:
+    """The model of the tasks of an engine; those that were not in fit join.
+
+    A new task of enough rows has a location, clusters that it holds, and centres of its own. For others, and for rows
+    without a task, the shared centres decide, as they lie in the middle of the tasks.
     """
-    m = len(known)
-    ks = positions(engine.labels.tolist(), known) if engine.named else [0 if m == 1 else None]
-    new = [i for i, k in enumerate(ks) if k is None]
-    at = [0 if k is None else k for k in ks]
-    held = None if model.present is None else model.present[0].any(axis=0)
-    model, centers = model.for_tasks(at), centers.for_tasks(at)
+    model, centers, known = fitted.model, fitted.centers, fitted.known
+    m = len(fitted.labels)
+    at = positions(engine.labels.tolist(), fitted.labels) if engine.named else [0 if m == 1 else None]
+    new, here = [i for i, k in enumerate(at) if k is None], [0 if k is None else k for k in at]
+    model, centers = model.for_tasks(here), centers.for_tasks(here)
+    limits = np.full(len(at), np.inf)
     if not new:
-        return model, centers, []
-    shares = np.broadcast_to(model.shares[0], (len(ks),)).copy()
-    shares[new] = 0
-    Ms, offsets, notes = centers.Ms.copy(), model.offsets, []
-    if engine.named:
-        names = ", ".join(repr(engine.labels.tolist()[i]) for i in new[:8]) + (", …" if len(new) > 8 else "")
-        notes.append(f"tasks holds {names}, not in fit: the shared centres decide about these rows.")
-    found = replace(model, within_weight=shares, offsets=offsets, present=_holds_all(model, new, held))
-    if offsets is not None:
-        zero = Offsets(offsets.b.copy(), offsets.s.copy())
-        zero.b[new], zero.s[new] = 0, 1
-        found = replace(found, offsets=zero)
-        if engine.named:
-            found, told = _located(engine, found, centers, new, sizes)
-            notes += told
-    Ms[new] = found.placed_points(centers.shared[None], len(ks))[0, new]
-    return found, replace(centers, Ms=Ms, log_shares=_open_shares(centers, new)), notes
-
-
-def _holds_all(model: Model, new: list[int], held: Array | None) -> Array | None:
-    """What a new task holds is not known: it may hold every cluster that some task of fit holds, `held` (c,)."""
-    if model.present is None:
-        return None
-    present = np.array(np.broadcast_to(model.present, (1, *model.present.shape[-2:])))
-    present[:, new] = held
-    return present
-
-
-def _open_shares(centers: Centers, new: list[int]) -> Array | None:
-    """Nor are its proportions: all clusters are alike."""
-    if centers.log_shares is None:
-        return None
-    shares = centers.log_shares.copy()
-    shares[new] = -np.log(shares.shape[1])
-    return shares
-
-
-def _located(engine: Engine, model: Model, centers: Centers, new: list[int], sizes: Array) -> tuple[Model, list[str]]:
-    """The model with offsets of new tasks: from where they would lie by their means, or as those of fit do.
-
-    From both, rows are labelled and the offset is what is left of the mean of the task, a few times; the lower sum of
-    losses is taken.
-    """
-    names, shared = engine.labels.tolist(), centers.shared
-    weights = sizes.sum(axis=0)
-    middle = weights @ shared / weights.sum()
-    known = [i for i in new if engine.sizes[i] >= ENOUGH * len(shared)]
-    notes = [
-        f"{names[i]!r} has too few rows to tell where it lies; they are taken to lie as the tasks of fit do."
-        for i in new
-        if i not in known
-    ]
-    if not known:
-        return model, notes
-    tries = []
-    for start in (engine.summary.means - middle, np.zeros_like(engine.summary.means)):
-        b = _offsets(model).b.copy()
-        b[known] = start[known]
-        tries.append(_settled(engine, _moved(model, b), centers, known))
-    (first, losses), (second, others) = tries
-    b = np.where((losses <= others)[:, None], _offsets(first).b, _offsets(second).b)
-    notes += [
-        f"Where {names[i]!r} lies was estimated from its own rows, as it was for the tasks of fit." for i in known
-    ]
-    return _moved(model, b), notes
-
-
-def _settled(engine: Engine, model: Model, centers: Centers, known: list[int]) -> tuple[Model, Array]:
-    """Offsets of some tasks after a few rounds of labels and means, and the losses of each task."""
-    shared, c = centers.shared, model.n_clusters
-    open_ = replace(centers, log_shares=_open_shares(centers, known))
+        return Placement(model, centers, at, None, Verdict(limits, {}, known.held), np.zeros(len(at)), [], [])
+    if not engine.named:
+        model, centers = in_the_middle(model, centers, new, known)
+        return Placement(model, centers, at, None, Verdict(limits, {}, known.held), np.zeros(len(at)), [], [])
     with engine:
-        for _ in range(ROUNDS):
-            Ms = open_.Ms.copy()
-            Ms[known] = model.placed_points(shared[None], len(Ms))[0, known]
-            job = partial(read_out, model=model, centers=replace(open_, Ms=Ms))
-            Ps, Ls, _ = engine.apply(job, outputs=2)
-            sizes = engine.apply(partial(cluster_sizes, membership=model.membership, n_clusters=c), Ps)[-1]
-            b = _offsets(model).b.copy()
-            means = sizes @ shared / np.maximum(sizes.sum(axis=1, keepdims=True), np.finfo(np.float64).tiny)
-            b[known] = engine.summary.means[known] - means[known]
-            model = _moved(model, b)
-        return model, engine.apply(weighted_sums, Ls)[-1].reshape(len(b), -1)[:, 0]
+        found = join(engine, model, centers, new, known)
+        limits[new] = fitted.usual.loss(rate)
+        share, scales = _outlying(engine, found, limits), loss_scales(engine, found, np.random.default_rng(0))
+        limits[new] = [fitted.usual.loss(rate, scales[k]) for k in new]
+        narrow = _spread(engine) < NARROW * fitted.width
+        odd = [k for k in new if share[k] > MOST or (narrow[k] and found.enough[k])]
+        limits[odd] = np.inf
+        sound = [k for k in new if k not in odd]
+        groups: dict[int, Array] = {}
+        verdict = Verdict(limits, groups, known.held)
+        while True:
+            if groups or (share[sound] > 0).any():
+                found = join(engine, model, centers, new, known, counted(engine, found, verdict))
+            more = next_groups(engine, found, groups, sound, known.held, fitted.usual)
+            if all(len(own) == len(groups.get(k, ())) for k, own in more.items()):
+                break
+            groups, verdict = more, replace(verdict, groups=more)
+    notes = _notes(engine, fitted, new, found, odd, share)
+    return Placement(found.model, found.centers, at, found, verdict, scales, _named(engine, new, found), notes)
 
 
-def _offsets(model: Model) -> Offsets:
-    assert model.offsets is not None
-    return model.offsets
+def _outlying(engine: Engine, found: Joined, limits: Array) -> Array:
+    Ls = engine.apply(partial(read_out, model=found.model, centers=found.centers), outputs=2)[1]
+    return outlying(engine, Ls, limits)
 
 
-def _moved(model: Model, b: Array) -> Model:
-    return replace(model, offsets=Offsets(b, _offsets(model).s))
+def _spread(engine: Engine) -> Array:
+    """(m,) the mean squared distance of the rows of a task from their mean."""
+    summary = engine.summary
+    apart = np.sum((summary.means - engine.origins) ** 2, axis=1)
+    return np.maximum(engine.apply(energies)[-1] / summary.sizes - apart, 0)
+
+
+def _named(engine: Engine, new: list[int], found: Joined) -> list[str]:
+    """Which tasks are new, and that they were placed."""
+    names = engine.labels.tolist()
+    notes = [f"tasks holds {_listed([names[i] for i in new])}, not in fit."]
+    able = [names[i] for i in new if found.enough[i]]
+    return [*notes, f"Where {_listed(able)} lies, and what it holds, was estimated from its rows."] if able else notes
+
+
+def _notes(engine: Engine, fitted: Fitted, new: list[int], found: Joined, odd: list[int], share: Array) -> list[str]:
+    """What is unusual about new tasks."""
+    names, notes = engine.labels.tolist(), []
+    texts = {str(label): label for label in fitted.labels}
+    for label in [names[i] for i in new if str(names[i]) in texts][:1]:
+        other = texts[str(label)]
+        notes.append(
+            f"fit knows {other!r} ({type(other).__name__}), and {label!r} is {_a(type(label).__name__)}: "
+            "if they are the same, give both as one type."
+        )
+    few = [names[i] for i in new if not found.enough[i]]
+    if few:
+        notes.append(f"{_listed(few)} has too few rows to tell where it lies: the shared centres decide about them.")
+    for k in odd:
+        what = f"The rows of {names[k]!r} lie much closer together than those of any cluster"
+        if share[k] > MOST:
+            what = f"{100 * share[k]:.0f} % of the rows of {names[k]!r} lie outside of what the tasks of fit hold"
+        notes.append(
+            f"{what}: it may be in other units, or have nothing in common with them. None of its rows is labelled -1."
+        )
+    return notes
+
+
+def _listed(names: list[Hashable]) -> str:
+    return ", ".join(map(repr, names[:8])) + (", …" if len(names) > 8 else "")
+
+
+def _a(noun: str) -> str:
+    return f"{'an' if noun[0] in 'aeiou' else 'a'} {noun}"

@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ..consensus.decisions import ConsensusEvidence, Decisions
+from ..core.arrays import host
 from ..core.couplings import COUPLINGS
 from ..core.memberships import FORMS
 from ..core.weightings import WEIGHTINGS
@@ -77,6 +78,7 @@ def describe(model: Any) -> list[str]:
     lines = [head, *chosen, _start(made, n, m)]
     if made.within_weight_reason != "none":
         lines += [_metric(made), *_sharing(made, model.within_weight_, model.tasks_.tolist()), _offset(made, model)]
+    lines += _joined(model)
     lines += [f"Coupling: {made.coupling}. {COUPLINGS[made.coupling].explanation}"]
     lines += [_membership(made), _iterations(made, model.fractions_, model.n_iter_)]
     if m == 1:
@@ -85,6 +87,16 @@ def describe(model: Any) -> list[str]:
     alike = relatedness_sentence(model.task_relatedness_, comparable(model), names)
     told = relation_sentences(model, [f"task {name}" for name in names])
     return [*lines, f"Relatedness: {alike}", *told]
+
+
+def _joined(model: Any) -> list[str]:
+    """Tasks that were not in the fit."""
+    if model.joined_ is None or not np.any(model.joined_):
+        return []
+    later = [repr(task) for task, joined in zip(model.tasks_.tolist(), host(model.joined_), strict=True) if joined]
+    new = int(np.count_nonzero(host(model.labels_) < 0))
+    flagged = f" No cluster explains {count(new, 'row')} of them, which have the label -1." if new else ""
+    return [f"Joined after the fit: {named('task', later)}. The other lines are about the fit before.{flagged}"]
 
 
 def _start(made: Decisions, n: int, m: int) -> str:
@@ -135,8 +147,8 @@ def _sharing(made: Decisions, weights: Any, tasks: list[Any]) -> list[str]:
     if made.within_weight_reason == "set" or made.consensus is None:
         return [f"Sharing: within_weight={weights[0]:g}, as set."]
     found = made.consensus
-    told = [f"{task!r} ({words})" for task, words in zip(tasks, _evidence(found), strict=True)]
-    together, alone = ([text for text, w in zip(told, weights, strict=True) if (w == 1) == left] for left in (0, 1))
+    told = [f"{task!r} ({words})" for task, words in zip(tasks, _evidence(found), strict=False)]  # others joined later
+    together, alone = ([text for text, w in zip(told, weights, strict=False) if (w == 1) == left] for left in (0, 1))
     lines = [f"Sharing: {_drawn(made, found, weights[weights < 1])} {named('task', together)}."] if together else []
     if alone:
         lines.append(

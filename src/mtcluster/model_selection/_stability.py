@@ -17,7 +17,7 @@ from ..certainty.valleys import ratios
 from ..consensus import Consensus
 from ..consensus.embedding import task_offsets
 from ..core.arrays import Array, host
-from ..core.gaps import without_values
+from ..core.gaps import empty_rows
 from ..core.metric import Metric
 from ..core.model import Model
 from ..core.projecting import task_indices
@@ -137,7 +137,7 @@ def rows_without_values(engine: Engine) -> Array:
     """(n,) rows that have no value at all: nothing can be said of them."""
     if not engine.gaps:
         return np.zeros(sum(engine.sizes), dtype=bool)
-    return np.asarray(host(engine.gather(engine.apply(without_values, outputs=1, lazy=True)[0], bool)))
+    return np.asarray(host(engine.gather(engine.apply(empty_rows, outputs=1, lazy=True)[0], bool)))
 
 
 def _frame(model: Any, names: list[Any], c: int) -> _Frame:

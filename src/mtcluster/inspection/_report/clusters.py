@@ -23,7 +23,8 @@ TINY = float(np.finfo(np.float64).tiny)
 def counts(model: Any) -> Array:
     """Rows of each cluster in each task, (m, c)."""
     m, c, _ = model.task_centers_.shape
-    return np.bincount(model.task_indices_ * c + model.labels_, minlength=m * c).reshape(m, c)
+    some = model.labels_ >= 0
+    return np.bincount((model.task_indices_ * c + model.labels_)[some], minlength=m * c).reshape(m, c)
 
 
 def contrasts(centers: Array, sizes: Array) -> tuple[Array, Array]:

@@ -42,6 +42,8 @@ def rows_map(
     note = f"All {whole(n)} examples are shown."
     if len(rows) < n:
         note = f"{whole(len(rows))} of {whole(n)} examples are shown, a random sample of each task."
+    if np.any(model.labels_ < 0):
+        note += " Those that no cluster explains are not drawn."
     return plain(
         {
             "axes": [

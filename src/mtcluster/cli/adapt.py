@@ -1,0 +1,74 @@
+"""`mtcluster adapt`: data sets in other files join a fitted model; a folder as that of `mtcluster fit` comes out."""
+
+from __future__ import annotations
+
+import json
+from argparse import Namespace
+from typing import Any
+
+import numpy as np
+
+from .._utils.tables import Table
+from .._utils.text import count
+from ..core.arrays import host
+from ..inspection._relations import relations
+from . import folder, layout
+from .console import Console
+from .errors import InputError, input_errors, need
+from .fit import certainty_of, lines_on_data, report_of, settings_of, write_results
+from .modelling import READING, WRITING, Prepared, noted
+from .predict import read_like_fit, told_new, unseen_categories
+from .readers import ColumnRoles
+
+
+def run(arguments: Namespace, console: Console) -> dict[str, Any]:
+    """Read the files as in the fit, let their tasks join, and write the folder of the new model."""
+    need("skops", "files", "writing a model")
+    contents = folder.load_model(arguments.model)
+    model, preprocessor = contents["model"], contents["preprocessor"]
+    if not hasattr(model, "adapt"):
+        problem = f"no task can join {type(model).__name__}"
+        raise InputError(f"{arguments.model}: {problem}; fit with a --method such as spmtc.")
+    with folder.new_folder(arguments.out, force=arguments.force) as out, console.working(READING + 2 * WRITING):
+        console.begin(f"reading {count(len(arguments.files), 'file')}")
+        data = read_like_fit(arguments, contents)
+        with input_errors(data, new_rows=True):
+            X = preprocessor.transform(data.X, tasks=data.tasks)
+        rows = Prepared(data, ColumnRoles(**contents["roles"]), preprocessor, X, np.asarray(data.tasks, dtype=str))
+        unseen = [unseen_categories(name, values) for name, values in preprocessor.unseen_categories(data.X).items()]
+        console.finish(READING)
+        console.begin(f"adapting to {count(len(data), 'row')}")
+        with noted() as warned, input_errors():
+            adapted = model.adapt(rows.X, tasks=rows.tasks, novelty=arguments.novelty, update=arguments.update)
+        console.finish(WRITING)
+        console.begin("writing")
+        lines = [*lines_on_data(rows), *unseen, *warned]
+        settings = settings_of(arguments, rows, adapted) | {"adapted": str(arguments.model)} | certainty_of(None, None)
+        report = report_of(arguments, rows, adapted, settings, lines, None)
+        related = relations(adapted)
+        write_results(out, rows, adapted, adapted, related, report, None)
+        text = json.dumps(settings, indent=2, ensure_ascii=False, allow_nan=False)
+        (out / layout.SETTINGS).write_text(text + "\n", encoding="utf-8")
+        console.finish(WRITING)
+    tasks = [str(task) for task in adapted.tasks_.tolist()]
+    return {
+        "out": str(arguments.out),
+        "n_rows": len(data),
+        "n_clusters": adapted.n_clusters_,
+        "n_opened": adapted.n_clusters_ - model.n_clusters_,
+        "n_new": int(np.count_nonzero(host(adapted.labels_) < 0)),
+        "sizes": dict(zip(tasks, host(adapted.cluster_sizes_).round().astype(int).tolist(), strict=True)),
+        "relations": [row | {"support": float(f"{row['support']:.6g}")} for row in related.rows()],
+        "found": related.sentences,
+        "lines": lines,
+    }
+
+
+def lines(result: dict[str, Any]) -> list[str]:
+    """The result as printed."""
+    sizes = [{"task": task} | {f"cluster {j}": n for j, n in enumerate(own)} for task, own in result["sizes"].items()]
+    joined = f"{count(result['n_rows'], 'row')} joined: {count(len(sizes), 'task')} now"
+    opened = f", {count(result['n_opened'], 'new cluster')}" if result["n_opened"] else ""
+    said = [f"{joined}, {count(result['n_clusters'], 'cluster')}{opened}.", *result["lines"], ""]
+    said += [str(Table.from_rows(sizes)), "", *result["found"], *told_new(result["n_new"])]
+    return [*said, f"Written to {result['out']}: {', '.join(layout.FILES)}. Open report.html in a browser."]

@@ -1,0 +1,253 @@
+"""What is new in a task that joins: rows, and groups of rows, that no known cluster explains.
+
+How large losses and scores of groups are where nothing is new is learnt from the tasks of the fit: each of them joins a
+model of the others, as a new task would. A model of one task is compared with itself in halves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from .arrays import Array, is_sparse
+from .blocks import Block, Blocks, PerRow, Place, RowSource, Weight, make_block
+from .centers import Centers
+from .gaps import without_values
+from .groups import Seen, best_group, seen
+from .joining import Joined, Known, join
+from .model import Model
+from .readout import read_out
+from .sampling import Sampling, take_sample, take_whole
+
+SAMPLE = Sampling(3000, 300)
+MOST_TASKS = 10  # of the fit that join again
+MOST_GROUPS = 10  # of a task
+WITHOUT = 2  # clusters that tasks of the fit are tried without, one after the other
+ORDINARY = 0.9  # share of tasks without anything new whose best group does not count as new
+
+
+@dataclass(frozen=True)
+class Usual:
+    """What nothing new looks like."""
+
+    losses: Array  # (n,) of rows of the fit, sorted
+    ratios: Array  # (n,) of these in median losses of their task, sorted
+    scores: Array  # of the best group of some tasks of the fit
+
+    def loss(self, rate: float, scale: float = 0.0) -> float:
+        """The loss that a share `rate` of ordinary rows exceeds, where `scale` is the median one; 0: it is unknown."""
+        if scale > 0 and len(self.ratios):
+            return scale * float(np.quantile(self.ratios, 1 - rate, method="higher"))
+        return float(np.quantile(self.losses, 1 - rate, method="higher")) if len(self.losses) else np.inf
+
+    @property
+    def score(self) -> float:
+        """The score from which on a group is new."""
+        return float(np.quantile(self.scores, ORDINARY)) if len(self.scores) else np.inf
+
+
+def learn_usual(
+    rows: RowSource, model: Model, centers: Centers, sizes: Array, known: Known, rng: np.random.Generator
+) -> Usual:
+    """Losses and scores of the tasks of a fit, each as a task that joins the others; `sizes` (m, c) of clusters."""
+    sample = take_whole(rows, SAMPLE, rng, model, centers)
+    if not model.membership.diagonal:
+        Ls = read_out(Blocks(sample).place, model=model, centers=centers)[1]
+        return _sorted(Ls, [L / loss_scale(L, b.u) for L, b in zip(Ls, sample, strict=True)], [])
+    losses: list[Array] = []
+    ratios: list[Array] = []
+    scores: list[float] = []
+    for k, block, shared, held in _views(sample, model, centers, sizes, rng):
+        own, alone = Blocks([block]), centers.for_tasks([k])
+        labels = read_out(own.place, model=model.for_tasks([k]), centers=alone)[0][0]
+        labels = labels if labels.ndim == 1 else labels.argmax(axis=1)
+        some = held[labels]
+        if not some.any():
+            continue
+        others = _moved(model, alone, shared)
+        found = join(own, model.for_tasks([k]), others, [0], replace(known, held=held, sizes=known.sizes * held))
+        Ls = read_out(own.place, model=found.model, centers=found.centers)[1][0].astype(np.float64)
+        losses.append(Ls[some])
+        if found.enough[0]:
+            ratios.append(Ls[some] / loss_scale(Ls, block.u))
+            view = seen(block, found.model, found.centers, held)
+            scores += [_score(part, rng) for part in _compositions(view, labels, rng)]
+    return _sorted(losses, ratios, scores)
+
+
+def _sorted(losses: list[Array], ratios: list[Array], scores: list[float]) -> Usual:
+    first, second = (np.sort(np.concatenate([np.zeros(0), *parts])) for parts in (losses, ratios))
+    return Usual(first, second, np.array(scores, dtype=np.float64))
+
+
+def _compositions(view: Seen, labels: Array, rng: np.random.Generator) -> Iterator[Seen]:
+    """The rows of a task, and these without some clusters, as another task might not hold them."""
+    yield view
+    numbers = np.unique(labels)
+    for j in rng.permutation(numbers)[: WITHOUT if len(numbers) > 1 else 0]:
+        yield view.rows(labels != j)
+
+
+def _score(view: Seen, rng: np.random.Generator) -> float:
+    group = best_group(view, rng)
+    return 0.0 if group is None else group.score
+
+
+def loss_scale(losses: Array, u: Array) -> float:
+    """The median loss of the rows of a task, by which others are compared with it; 1 where it is 0."""
+    order = np.argsort(losses)
+    mass = np.cumsum(u[order])
+    median = float(losses[order[np.searchsorted(mass, mass[-1] / 2)]])
+    return median if median > 0 else 1.0
+
+
+def _views(
+    sample: list[Block], model: Model, centers: Centers, sizes: Array, rng: np.random.Generator
+) -> Iterator[tuple[int, Block, Array, Array]]:
+    """Some tasks, their rows, and the shared centres and clusters without these."""
+    m, c = sizes.shape
+    shares = np.broadcast_to(model.shares[0], (m,))
+    pull = sizes * (1 - shares)[:, None]
+    if model.shrinkage is not None:
+        pull = sizes / (1 + sizes / np.broadcast_to(model.shrinkage, (1, m))[0][:, None])
+    points = centers.Ms.astype(np.float64)
+    if model.offsets is not None:
+        points = (points - model.offsets.b[:, None]) / model.offsets.s[:, None, None]
+    sharing = np.flatnonzero((shares < 1) | (model.shrinkage is not None))
+    if len(sharing) > 1:
+        for k in sharing[:: -(-len(sharing) // MOST_TASKS)].tolist():
+            others = sharing[sharing != k]
+            of_cluster = pull[others].sum(axis=0)
+            Z = np.einsum("kc,kcd->cd", pull[others], points[others]) / np.where(of_cluster > 0, of_cluster, 1)[:, None]
+            yield k, sample[k], np.where((of_cluster > 0)[:, None], Z, centers.shared), of_cluster > 0
+        return
+    for k in range(min(m, MOST_TASKS)):
+        block = sample[k]
+        first = rng.permutation(len(block)) < len(block) // 2
+        for half in (first, ~first):
+            if half.all() or not half.any():
+                continue
+            rest = _part(block, ~half)
+            labels = read_out(Blocks([rest]).place, model=model.for_tasks([k]), centers=centers.for_tasks([k]))[0][0]
+            labels = labels if labels.ndim == 1 else labels.argmax(axis=1)
+            F = (labels == np.arange(c)[:, None]) * np.asarray(rest.u, dtype=np.float64)
+            n = F.sum(axis=1)
+            T = (rest.X.T @ F.T).T if is_sparse(rest.X) else F @ rest.X
+            Z = T / np.where(n > 0, n, 1)[:, None]
+            if model.offsets is not None:
+                Z = (Z - model.offsets.b[k]) / model.offsets.s[k]
+            yield k, _part(block, half), np.where((n > 0)[:, None], Z, centers.shared), n > 0
+
+
+def _part(block: Block, at: Array) -> Block:
+    rows = np.flatnonzero(at)
+    return make_block(block.X[rows], block.u[rows], block.origin)
+
+
+def _moved(model: Model, centers: Centers, shared: Array) -> Centers:
+    """The same centres with other shared ones."""
+    if model.coupling.energy_basis(centers.W) is None:
+        return replace(centers, W=None, M=None, Z=shared)
+    assert centers.W is not None
+    return replace(centers, M=shared @ centers.W, Z=shared)
+
+
+def next_groups(
+    rows: RowSource, found: Joined, groups: dict[int, Array], tasks: list[int], held: Array, usual: Usual
+) -> dict[int, Array]:
+    """The groups (g, d) of each task, and one more for those of some tasks in which there is another.
+
+    `held` (c,): the clusters that some task holds.
+    """
+    able = [k for k in tasks if found.enough[k] and found.model.membership.diagonal and np.isfinite(usual.score)]
+    able = [k for k in able if len(groups.get(k, ())) < MOST_GROUPS]
+    if not able:
+        return groups
+    sample = take_whole(rows, SAMPLE, np.random.default_rng(0), found.model, found.centers)
+    groups = dict(groups)
+    for k in able:
+        block, old = sample[k], groups.get(k, np.zeros((0, rows.n_features)))
+        view = seen(block, found.model.for_tasks([k]), found.centers.for_tasks([k]), held, old)
+        group = best_group(view, np.random.default_rng(0))
+        if group is not None and group.score > usual.score:
+            u = view.u * group.rows
+            groups[k] = np.concatenate([old, np.asarray(block.X.T @ u).reshape(1, -1) / u.sum()])
+    return groups
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What makes a row of each task new."""
+
+    limits: Array  # (m,) losses above which rows are; infinite: none is
+    groups: dict[int, Array]  # task → centres of groups (g, d)
+    held: Array  # (c,) clusters that some task holds
+
+
+def label_rows(place: Place, *, model: Model, centers: Centers, verdict: Verdict) -> tuple[Any, ...]:
+    """Labels, -1 for what is new and for rows without any value; memberships, losses."""
+    xp = place.xp
+    Ps, Ls, _ = read_out(place, model=model, centers=centers)
+    labels = [P if P.ndim == 1 else xp.argmax(P, axis=1) for P in Ps]
+    beside = _beside(model, centers, verdict)
+    nearest = None if beside is None else read_out(place, model=beside[0], centers=beside[1])[0]
+    found = []
+    for k, (own, L) in enumerate(zip(labels, Ls, strict=True)):
+        new = L > float(verdict.limits[k])
+        if nearest is not None:
+            new = new | (nearest[k] >= model.n_clusters)
+        empty = without_values(place.Xs[k], xp)
+        new = new if empty is None else new | empty
+        found.append(xp.where(new, xp.full_like(own, -1), own))
+    return found, Ps, Ls, None
+
+
+def _beside(model: Model, centers: Centers, verdict: Verdict) -> tuple[Model, Centers] | None:
+    """A model with the groups of each task as further clusters; None: there are no groups."""
+    most = max((len(own) for own in verdict.groups.values()), default=0)
+    if not most:
+        return None
+    m, c, d = centers.Ms.shape
+    lam = np.ones(m) if model.shrinkage is not None else np.broadcast_to(model.shares[0], (m,))
+    placed = model.placed_points(centers.shared[None], m)[0]
+    points, present = np.zeros((m, c + most, d)), np.zeros((1, m, c + most), dtype=bool)
+    points[:, :c] = placed + lam[:, None, None] * (centers.Ms - placed)
+    present[0, :, :c] = verdict.held
+    for k, own in verdict.groups.items():
+        points[k, c : c + len(own)], present[0, k, c : c + len(own)] = own, True
+    plain = Model(c + most, 0.0, 1, present=present, metric=model.metric, shrinkage=np.ones(1))
+    at = Centers(None, None, points, points[0], points[0], present[0], K=centers.K, rest=centers.rest)
+    return plain, at
+
+
+def counted(rows: RowSource, found: Joined, verdict: Verdict) -> PerRow:
+    """What rows count where those that are new do not."""
+    job = partial(label_rows, model=found.model, centers=found.centers, verdict=verdict)
+    return rows.apply(_not_new, rows.apply(job, outputs=3)[0], outputs=1)[0]
+
+
+def _not_new(place: Place, labels: list[Array]) -> tuple[Any, ...]:
+    pairs = zip(place.blocks, labels, strict=True)
+    return [Weight((b.u * b.xp.astype(own >= 0, b.u.dtype))[None, :], None) for b, own in pairs], None
+
+
+def loss_scales(rows: RowSource, found: Joined, rng: np.random.Generator) -> Array:
+    """(m,) median losses of the rows of each task, of a sample; 0 for tasks of few rows."""
+    sample = Blocks(take_sample(rows, SAMPLE, rng)[0])
+    Ls = read_out(sample.place, model=found.model, centers=found.centers)[1]
+    pairs = zip(Ls, sample.place.blocks, strict=True)
+    return np.array([loss_scale(L, b.u) for L, b in pairs]) * found.enough
+
+
+def outlying(rows: RowSource, Ls: PerRow, limits: Array) -> Array:
+    """(m,) the share of the rows of each task with a larger loss."""
+    return rows.apply(partial(_above, limits=limits), Ls)[-1] / rows.summary.sizes
+
+
+def _above(place: Place, Ls: list[Array], *, limits: Array) -> tuple[Array]:
+    pairs = zip(place.blocks, Ls, limits, strict=True)
+    return (np.array([float(b.xp.sum(b.u * b.xp.astype(L > float(limit), b.u.dtype))) for b, L, limit in pairs]),)

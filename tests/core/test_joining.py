@@ -1,0 +1,159 @@
+"""Tasks that join a model, and what is new in them, on arrays alone."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+
+from mtcluster.core.blocks import Blocks, make_block
+from mtcluster.core.centers import Centers
+from mtcluster.core.extending import followed, merged_groups, with_clusters
+from mtcluster.core.groups import best_group, seen, separation
+from mtcluster.core.joining import Known, join
+from mtcluster.core.model import Model
+from mtcluster.core.novelty import Usual, Verdict, label_rows, loss_scale
+from mtcluster.core.offsets import Offsets
+from mtcluster.core.smoothing import directions, smoothed
+
+Z = np.array([[0.0, 0, 0], [10, 0, 0], [0, 10, 0]])
+
+
+def known(**changes):
+    held = np.ones(3, dtype=bool)
+    return Known(**{"held": held, "sizes": np.full(3, 50.0), "share": 0.5, "shrinkage": None, "reach": None,
+                    "widths": None, "temperature": 1.0} | changes)  # fmt: skip
+
+
+def model_at(points=Z, **changes):
+    """A model of one task whose shared centres are some points."""
+    c, d = points.shape
+    centers = Centers(np.eye(d), points, points[None], points, points, np.ones((1, c), dtype=bool))
+    return Model(c, np.zeros(1), d, **changes), centers
+
+
+def rows_of(X):
+    return Blocks([make_block(X, np.ones(X.shape[0]), np.zeros(X.shape[1]))])
+
+
+def draw(counts, rng, points=Z):
+    return np.concatenate([points[j] + rng.standard_normal((n, points.shape[1])) for j, n in enumerate(counts)])
+
+
+@pytest.mark.parametrize("counts", [(30, 30, 30), (80, 10, 10), (50, 40, 0)])
+@pytest.mark.parametrize("shift", [0.0, 3.0])
+def test_an_offset_is_found_whatever_the_task_holds(counts, shift):
+    X = draw(counts, np.random.default_rng(0)) + shift
+    model, centers = model_at(offsets=Offsets(np.zeros((1, 3)), np.ones(1)))
+    found = join(rows_of(X), model, centers, [0], known(reach=9.0))
+    assert_allclose(found.model.offsets.b[0], shift, atol=0.6)
+    assert_array_equal(found.model.held((1, 1, 3))[0, 0], np.array(counts) > 0)
+
+
+def test_a_task_of_few_rows_lies_in_the_middle_and_may_hold_everything():
+    model, centers = model_at(offsets=Offsets(np.full((1, 3), 7.0), np.ones(1)))
+    found = join(rows_of(Z + 1), model, centers, [0], known(reach=9.0))
+    assert not found.enough[0]
+    assert_array_equal(found.model.offsets.b, 0)
+    assert_array_equal(found.centers.Ms[0], Z)
+    assert found.model.present is None
+
+
+def test_own_centres_are_the_means_of_rows_and_shared_ones_stay():
+    X = draw((30, 30, 30), np.random.default_rng(1)) + np.array([1.0, 0, 0])
+    model, centers = model_at()
+    found = join(rows_of(X), model, centers, [0], known())
+    assert_allclose(found.centers.Ms[0], [X[:30].mean(axis=0), X[30:60].mean(axis=0), X[60:].mean(axis=0)])
+    assert_array_equal(found.centers.shared, Z)
+
+
+@pytest.mark.parametrize("as_sparse", [False, True])
+def test_a_cluster_that_nobody_knows_is_the_best_group(as_sparse):
+    rng = np.random.default_rng(2)
+    new = np.array([0.0, 0, 12])
+    X = np.concatenate([draw((30, 30, 30), rng), new + rng.standard_normal((25, 3))])
+    model, centers = model_at()
+    block = make_block(sparse.csr_matrix(X) if as_sparse else X, np.ones(len(X)), np.zeros(3))
+    found = join(Blocks([block]), model, centers, [0], known())
+    with_new = best_group(seen(block, found.model, found.centers, known().held), rng)
+    assert_array_equal(with_new.rows, np.arange(len(X)) >= 90)
+    without = make_block(X[:90], np.ones(90), np.zeros(3))
+    again = join(Blocks([without]), model, centers, [0], known())
+    nothing = best_group(seen(without, again.model, again.centers, known().held), rng)
+    assert with_new.score > 10 * nothing.score
+
+
+def test_two_halves_of_a_normal_distribution_are_hardly_apart():
+    Y = np.random.default_rng(3).standard_normal((4000, 1))
+    points = np.array([[-0.8], [0.8]])
+    apart = separation(Y, np.ones(4000), (Y[:, 0] > 0).astype(int), points)
+    assert apart == pytest.approx(2 * np.sqrt(2 / np.pi) / np.sqrt(1 - 2 / np.pi), rel=0.05)
+
+
+def test_a_group_that_took_the_rows_of_a_known_cluster_is_not_apart_from_it():
+    rng = np.random.default_rng(4)
+    Y = np.concatenate([rng.standard_normal((50, 2)), rng.standard_normal((50, 2)) + np.array([20, 0])])
+    points = np.array([[0.0, 0], [20.5, 0], [20, 0]])  # the second has no rows
+    assert separation(Y, np.ones(100), np.repeat([0, 2], 50), points) < 2
+
+
+def test_thresholds_are_quantiles_in_units_of_the_task():
+    usual = Usual(np.arange(1.0, 101), np.arange(1.0, 101) / 50, np.array([1.0, 2.0]))
+    assert usual.loss(0.1) == 91
+    assert usual.loss(0.1, 100.0) == pytest.approx(182)
+    assert Usual(np.zeros(0), np.zeros(0), np.zeros(0)).loss(0.1) == np.inf
+    assert Usual(np.zeros(0), np.zeros(0), np.zeros(0)).score == np.inf
+    assert loss_scale(np.array([5.0, 1, 3]), np.ones(3)) == 3
+    assert loss_scale(np.zeros(3), np.ones(3)) == 1
+
+
+def test_rows_beyond_the_limit_or_in_a_group_get_minus_one():
+    model, centers = model_at()
+    X = np.array([[0.0, 0, 0], [0, 0, 12], [0, 0, 4], [10, 0, 0]])
+    verdict = Verdict(np.array([9.0]), {0: np.array([[0.0, 0, 12]])}, np.ones(3, dtype=bool))
+    labels = label_rows(rows_of(X).place, model=model, centers=centers, verdict=verdict)[0][0]
+    assert_array_equal(labels, [0, -1, -1, 1])
+
+
+def test_shared_centres_follow_as_if_sums_were_pooled():
+    model, _ = model_at()
+    S, T = np.array([[50.0, 0, 0]]), np.zeros((1, 3, 3))
+    T[0, 0] = 50 * np.array([2.0, 0, 0])
+    found = followed(model, Z, np.full(3, 50.0), S, T)
+    assert_allclose(found, [[1, 0, 0], [10, 0, 0], [0, 10, 0]])
+
+
+def test_new_clusters_come_after_the_old_ones_and_old_axes_stay():
+    model, centers = model_at(Z[:2])
+    W = np.array([[1.0], [0], [0]])
+    centers = Centers(W, Z[:2] @ W, Z[None, :2], Z[:2], Z[:2], np.ones((1, 2), dtype=bool))
+    wider, more = with_clusters(model, centers, np.array([[0.0, 5, 0]]), np.array([[True]]))
+    assert wider.n_clusters == 3
+    assert_array_equal(more.W[:, :1], W)
+    assert_allclose(more.shared, [[0, 0, 0], [10, 0, 0], [0, 5, 0]], atol=1e-12)
+    assert more.Ms.shape == (1, 3, 3)
+
+
+def test_groups_of_several_tasks_that_lie_together_are_one_cluster():
+    model, _ = model_at()
+    groups = {0: np.array([[0.0, 0, 20], [30, 0, 0]]), 1: np.array([[0.0, 1, 20]])}
+    found, numbers = merged_groups(groups, model, Z)
+    assert len(found) == 2
+    assert numbers == {0: [0, 1], 1: [0]}
+
+
+def test_smoothing_keeps_the_mean_place_of_clusters_and_draws_them_together():
+    Y = draw((40, 40, 40), np.random.default_rng(5))
+    again = smoothed(Y)
+    assert again[:40].var(axis=0).sum() < 0.7 * Y[:40].var(axis=0).sum()
+    assert_allclose(again[:40].mean(axis=0), Y[:40].mean(axis=0), atol=0.5)
+    assert_array_equal(smoothed(Y[:1]), Y[:1])
+
+
+def test_directions_hold_the_centres_of_sparse_and_dense_rows():
+    X = np.random.default_rng(6).standard_normal((30, 80))
+    centers = np.random.default_rng(7).standard_normal((3, 80))
+    for rows in (X, sparse.csr_matrix(X)):
+        V = directions(rows, centers)
+        assert_allclose(V.T @ V, np.eye(V.shape[1]), atol=1e-9)
+        apart = centers - X.mean(axis=0)
+        assert_allclose(apart @ V @ V.T, apart, atol=1e-8)
