@@ -60,7 +60,7 @@ class FittedModelMixin(TransformerMixin):
         """Memberships (n, c) of the training rows; rows sum to 1."""
         if "_memberships" in self.__dict__ or not hasattr(self, "labels_"):
             return self._memberships
-        return one_hot(self.labels_, self.n_clusters_, self.losses_.dtype, array_namespace(self.labels_))
+        return one_hot(self.labels_, self._n_numbers, self.losses_.dtype, array_namespace(self.labels_))
 
     def explain(self, stability: Any = None) -> None:
         """Print what the fit decided from the data, and on what evidence; `decisions_` holds the same as numbers.
@@ -172,12 +172,24 @@ class FittedModelMixin(TransformerMixin):
             )
         return engine
 
-    def _placed(self, engine: Engine) -> tuple[Model, Centers]:
-        """The fitted model and its centres for the tasks of an engine."""
+    def _living(self) -> Array:
+        """(c,) which of the numbers are clusters that some task holds; others are no more."""
+        return np.asarray(host(self.cluster_presence_).any(axis=0))
+
+    @property
+    def _n_numbers(self) -> int:
+        """Rows of the arrays: clusters that are there, and numbers of those that are no more."""
+        return int(self.task_centers_.shape[1])
+
+    def _placement(self, engine: Engine) -> tuple[Model, Centers, list[str]]:
+        """The fitted model and its centres for the tasks of an engine, and notes about tasks that are new."""
         sizes, sharing = host(self.cluster_sizes_), host(self.within_weight_) < 1
-        model, centers, notes = place_tasks(
-            engine, *self._fitted(), host(self.tasks_).tolist(), sizes[sharing] if sharing.any() else sizes
-        )
+        known = host(self.tasks_).tolist()
+        return place_tasks(engine, *self._fitted(), known, sizes[sharing] if sharing.any() else sizes)
+
+    def _placed(self, engine: Engine) -> tuple[Model, Centers]:
+        """The same, with the notes as a warning."""
+        model, centers, notes = self._placement(engine)
         if notes:
             warn_user(" ".join(notes))
         return model, centers
@@ -218,7 +230,7 @@ class FittedModelMixin(TransformerMixin):
         """
         engine = self._open(X, tasks, "predict")
         labels_only, xp = FORMS[self.membership_].labels_only, engine.xp
-        P = engine.gather(self._read(engine)[0], *((np.int32,) if labels_only else (None, self.n_clusters_)))
+        P = engine.gather(self._read(engine)[0], *((np.int32,) if labels_only else (None, self._n_numbers)))
         return xp.astype(P if labels_only else xp.argmax(P, axis=1), xp.int32)
 
     def predict_proba(self, X: Any, *, tasks: Any = None) -> Array:
@@ -246,7 +258,7 @@ class FittedModelMixin(TransformerMixin):
         engine = self._open(X, tasks, "predict_proba")
         labels_only = FORMS[self.membership_].labels_only
         found = self._probabilities(engine) if labels_only else self._read(engine)[0]
-        return engine.gather(found, width=self.n_clusters_)
+        return engine.gather(found, width=self._n_numbers)
 
     def score_samples(self, X: Any, *, tasks: Any = None) -> Array:
         """Minus the loss of each row: low values indicate outliers.

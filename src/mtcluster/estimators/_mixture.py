@@ -24,6 +24,7 @@ from ._base import MultiTaskClusterer
 from ._deciding import Settled
 from ._density import DensityMixin
 from ._multistart import Run
+from ._previous import Previous
 
 UNRELATED = 1e-3  # κ of a task that is left alone: its centres are its own
 MOST_OWN = 0.99  # share of own centres that counts as sharing
@@ -259,9 +260,11 @@ class MultiTaskGaussianMixture(DensityMixin, MultiTaskClusterer):
         rule = WEIGHTINGS[self.weighting].make(soft_rule="quantile", full_weight_share=start.full_weight_share)
         return Schedule((*before, float(self.final_fraction)), rule, 0, self.max_iter, self.tol)
 
-    def _prepare(self, engine: Engine, random_state: np.random.RandomState) -> Settled:
+    def _prepare(
+        self, engine: Engine, random_state: np.random.RandomState, previous: Previous | None = None
+    ) -> Settled:
         """What the consensus decided, as a mixture."""
-        settled = super()._prepare(engine, random_state)
+        settled = super()._prepare(engine, random_state, previous)
         model, decisions = settled.model, settled.decisions
         assert model.metric is not None
         assert decisions.consensus is not None

@@ -90,7 +90,7 @@ def stability(
         raise ValueError(f"n_refits={n_refits!r} should be a whole number of at least 2: halves come in pairs.")
     labels = np.asarray(host(model.labels_)).astype(int)
     noise = int(labels.min(initial=0) < 0)  # −1: rows that belong to no cluster are compared as one
-    c = max(int(labels.max()) + 1, getattr(model, "n_clusters_", 0)) + noise
+    c = max(int(labels.max()) + 1, _n_numbers(model)) + noise
     seed = int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
     reader = SPMTC()
     with (
@@ -140,7 +140,7 @@ def _frame(model: Any, names: list[Any], c: int) -> _Frame:
         share += isinstance(model, PerTask)
         return _Frame(False, "mean" if getattr(model, "center", False) else "none", share, present)
     share += 0 if pooled else host(model.within_weight_)
-    present[:, : model.n_clusters_] = host(model.cluster_presence_)
+    present[:, : _n_numbers(model)] = host(model.cluster_presence_)
     return _Frame(candidates_decide(made.metric, made.metric_reason), made.task_offset, share, present)
 
 
@@ -235,3 +235,8 @@ def _result(
         n_rows=len(found.weights),
         table=table_of(clusters, cells, between, sizes, tasks),
     )
+
+
+def _n_numbers(model: Any) -> int:
+    """Clusters of a model, and numbers of those that are no more; 0 where it does not tell."""
+    return int(model.cluster_presence_.shape[1]) if hasattr(model, "cluster_presence_") else 0
