@@ -58,14 +58,15 @@ def continued(common: Array, moved: Array, room: Array) -> Array:
     """(c_new,) the old number of each new cluster, or −1 for one that none of the old clusters has become.
 
     `common` (c_old, c_new) counts the rows of both. Clusters are matched so that they have as large a share of their
-    rows in common as possible, n_ij over the mean of n_i and n_j, and at least `LEAST_OVERLAP` of them: else a new
-    cluster would be forced into the number of one that has died. `moved` (c_old, c_new) is how far, squared, the common
-    rows lie from where the old cluster was; a cluster that lies farther away than its neighbours did, `room` (c_old,),
-    is not the same one.
+    rows in common as possible, n_ij over the mean of n_i and n_j. `moved` (c_old, c_new) is how far, squared, these
+    rows lie from where the old cluster was, and `room` (c_old,) how far its nearest neighbour did: the share counts
+    1 − moved / room times, so that of two clusters that were one the one that stayed keeps the number, and one that
+    lies as far away as another cluster would is another one. What is left must be at least `LEAST_OVERLAP`: else a new
+    cluster would be forced into the number of one that has died.
     """
     sizes = common.sum(axis=1)[:, None] + common.sum(axis=0)
     share = 2 * common / np.where(sizes > 0, sizes, 1)
-    gain = np.where(moved <= room[:, None], share - LEAST_OVERLAP, -1.0)
+    gain = share * (1 - np.clip(moved / np.maximum(room, np.finfo(np.float64).tiny)[:, None], 0, 1)) - LEAST_OVERLAP
     c_old, c_new = common.shape
     open_ = np.concatenate([gain, np.zeros((c_new, c_new))])  # a new cluster may stay without an old one, at no gain
     rows, columns = linear_sum_assignment(open_, maximize=True)
