@@ -65,8 +65,6 @@ class Batch:
         """Label the rows, and let centres follow."""
         joined = self._joined()
         flow = self._with_births(joined)
-        origin = effective(*flow.of_tasks(self.ks))
-        origin[:, : joined.model.n_clusters] = effective(*joined.of_tasks(self.ks))
         kept, values = flow.kept.forgotten(float(self.estimator.forgetting)), []
         for _ in range(ROUNDS):
             flow, losses, totals, vs = self._round(flow, kept)
@@ -77,7 +75,8 @@ class Batch:
         flow = self._judged(flow, losses)
         drift: Drift = getattr(self.estimator, "drift_", Drift())
         events = self._events(joined, flow, sizes.sum(axis=0), drift)
-        return Learned(flow, labels, losses, vs, values, drift.after(self._moved(flow, origin, totals, sizes), events))
+        moved = self._moved(joined, flow, totals, sizes)
+        return Learned(flow, labels, losses, vs, values, drift.after(moved, events))
 
     def _events(self, joined: Flow, flow: Flow, sizes: Array, drift: Drift) -> list[dict[str, Any]]:
         """Which clusters came and went."""
@@ -115,7 +114,9 @@ class Batch:
     def _first(self, model: Model, centers: Centers) -> Statistics:
         """The sums that the fit stands for."""
         losses = host(self.estimator.losses_).astype(np.float64)
-        told = float(len(losses)), float(losses.mean()), float(np.quantile(losses, EXPLAINED))
+        n, fitted = len(losses), model.n_clusters + self.engine.n_features
+        new = (n + fitted) / max(n - fitted, 1)  # rows that centres and metric were not fitted to lie farther away
+        told = float(n), float(losses.mean()), new * float(np.quantile(losses, EXPLAINED))
         return begin(model, centers, host(self.estimator.cluster_sizes_), told)
 
     def _expected(self, flow: Flow) -> Array:
@@ -201,13 +202,19 @@ class Batch:
         kept = flow.kept.judged(rows, float(found.mean()), float(np.quantile(found, EXPLAINED)))
         return replace(flow, kept=kept)
 
-    def _moved(self, flow: Flow, origin: Array, totals: Any, sizes: Array) -> list[dict[str, Any]]:
+    def _moved(self, joined: Flow, flow: Flow, totals: Any, sizes: Array) -> list[dict[str, Any]]:
+        """How far rows lie from where those of the same task and cluster lay before, and how far their mean moved."""
         measure, _ = self._measure(flow)
         S, T = totals.S[0], totals.T[0]
-        means = np.where((S > 0)[..., None], T / np.where(S > 0, S, 1)[..., None], origin)
-        after = effective(*flow.of_tasks(self.ks))
-        names = [self.names[k] for k in self.ks]
-        return movements(names, origin, means, after, np.where(S > 0, sizes, 0), measure, self.engine.n_features)
+        room = ((0, 0), (0, S.shape[1] - joined.model.n_clusters))
+        known = np.pad(joined.kept.S[self.ks], room)
+        before = flow.centers.Ms[self.ks].astype(np.float64)
+        before[:, : joined.model.n_clusters] = effective(*joined.of_tasks(self.ks))
+        own = np.pad(joined.centers.Ms[self.ks], (*room, (0, 0)))
+        before = np.where((known >= 1)[..., None], own, before)
+        means = np.where((S > 0)[..., None], T / np.where(S > 0, S, 1)[..., None], before)
+        names, sizes = [self.names[k] for k in self.ks], np.where(S > 0, sizes, 0)
+        return movements(names, before, means, flow.centers.Ms[self.ks], sizes, known, measure, self.engine.n_features)
 
 
 def _lifted(place: Place, Ls: list[Array]) -> tuple[Any, ...]:

@@ -37,8 +37,8 @@ class Drift:
     table : Table
         One row per batch, task and cluster with rows in it, and one per batch and task with cluster None for the
         location of the task as a whole, which is not counted again in its clusters. "rows" (weighted), "apart": how far
-        these rows lay from where they were expected, beyond what their number explains, and "moved": how far the
-        centres followed.
+        these rows lay from where those of the same task and cluster lay before, beyond what their numbers explain, and
+        "moved": how far their common mean moved. A task that is new is compared with where the clusters were expected.
     events : Table
         One row per cluster that came or went: "batch", "event" ("born", "vanished" from the batch, "returned", or
         "died" because its weight is forgotten), "cluster", "rows" and the "expected" number of rows.
@@ -76,8 +76,8 @@ class Drift:
         for row in far[:TOLD]:
             what = f"task {row['task']!r}" if row["cluster"] is None else f"cluster {row['cluster']} in {row['task']!r}"
             told.append(
-                f"Batch {row['batch']}: the rows of {what} lay {row['apart']:.1f} spreads from where they were "
-                f"expected; its centre followed by {row['moved']:.1f}."
+                f"Batch {row['batch']}: the rows of {what} lay {row['apart']:.1f} spreads from where they had "
+                f"been; their centre followed by {row['moved']:.1f}."
             )
         more = len(far) - TOLD
         return [*told, f"{count(more, 'smaller movement')} of at least one spread."] if more > 0 else told
@@ -87,12 +87,12 @@ class Drift:
 
 
 def movements(
-    tasks: list[Any], before: Array, means: Array, after: Array, sizes: Array, measure: Any, dimensions: int
+    tasks: list[Any], before: Array, means: Array, after: Array, sizes: Array, known: Array, measure: Any, d: int
 ) -> list[dict[str, Any]]:
     """The rows of the table for one batch.
 
-    `before` and `after` (m, c, d) are centres, `means` those of the rows, `sizes` (m, c) their numbers; `measure` turns
-    vectors (…, d) into such whose squared length is in units of the spread.
+    `before` and `after` (m, c, d) are centres, `means` those of the rows, `sizes` (m, c) their numbers, `known` (m, c)
+    those of the rows before; `measure` turns vectors (…, d) into such whose length is in units of the spread.
     """
     found: list[dict[str, Any]] = []
     weights = sizes / np.maximum(sizes.sum(axis=1, keepdims=True), np.finfo(np.float64).tiny)
@@ -103,14 +103,17 @@ def movements(
         seen, followed = (measure((x - before)[k, here]) for x in (means, after))
         seen_all, followed_all = (weights[k, here] @ x for x in (seen, followed))
         total = float(sizes[k].sum())
-        found.append(_row(task, None, total, seen_all, followed_all, dimensions))
+        noise = d / np.maximum(sizes[k, here], 1.0) + d / np.maximum(known[k, here], 1.0) * (known[k, here] >= 1)
+        found.append(_row(task, None, total, seen_all, followed_all, float(weights[k, here] ** 2 @ noise)))
         for i, j in enumerate(here.tolist()):
-            found.append(_row(task, j, float(sizes[k, j]), seen[i] - seen_all, followed[i] - followed_all, dimensions))
+            found.append(
+                _row(task, j, float(sizes[k, j]), seen[i] - seen_all, followed[i] - followed_all, float(noise[i]))
+            )
     return found
 
 
-def _row(task: Any, cluster: int | None, rows: float, seen: Array, followed: Array, d: int) -> dict[str, Any]:
-    apart = np.sqrt(max(float(seen @ seen) - d / max(rows, 1.0), 0.0))  # the mean of few rows lies somewhere
+def _row(task: Any, cluster: int | None, rows: float, seen: Array, followed: Array, noise: float) -> dict[str, Any]:
+    apart = np.sqrt(max(float(seen @ seen) - noise, 0.0))  # means of few rows differ by so much
     moved = float(np.sqrt(followed @ followed))
     return {"task": task, "cluster": cluster, "rows": rows, "apart": float(apart), "moved": moved}
 

@@ -60,6 +60,7 @@ def summarize(
         ],
         "overview": _overview(model, data or {}),
         "changes": [] if model.changes_ is None else model.changes_.sentences,
+        "drift": [] if model.drift_ is None else model.drift_.sentences,
         "sizes": sizes,
         "features": features,
         "relatedness": {"matrix": rounded(np.where(known, model.task_relatedness_, np.nan), 6), "sentences": [alike]},
