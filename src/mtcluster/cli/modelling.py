@@ -78,7 +78,7 @@ def prepare(arguments: Namespace, console: Console) -> Prepared:
 
 def continued(folder: Path, method: str) -> dict[str, Any]:
     """The contents of the model file of an earlier fit, if a fit by this method can continue it."""
-    able = [name for name, one in METHODS.items() if has_fit_parameter(one.make(2, 0), "previous")]
+    able = [name for name, one in METHODS.items() if one.continues]
     if method not in able:
         raise InputError(f"--previous does not go with --method {method}: use {', '.join(able)}.")
     contents = load_model(folder)
