@@ -1,0 +1,1 @@
+"""A model that lives: data sets that join, refits, other features, missing values."""
