@@ -14,7 +14,7 @@ def test_the_sums_of_a_fitted_model_lead_back_to_it(blobs, settings):
     X, _, tasks = blobs
     fitted = SPMTC(4, random_state=0, **settings).fit(X, tasks=tasks)
     model, centers = fitted._fitted()
-    kept = begin(model, centers, fitted.cluster_sizes_, (1.0, 1.0, 1.0))
+    kept = begin(model, centers, fitted.cluster_sizes_, (1.0, 1.0, np.ones(2)))
     found = centers_from(model, kept, centers)
     assert_allclose(found.Ms, centers.Ms, atol=1e-8)
     if fitted.metric_ == "shared":
@@ -27,7 +27,7 @@ def test_forgetting_scales_all_sums(blobs):
     X, _, tasks = blobs
     fitted = LSSMTC(4, random_state=0).fit(X, tasks=tasks)
     model, centers = fitted._fitted()
-    kept = begin(model, centers, fitted.cluster_sizes_, (1.0, 1.0, 1.0))
+    kept = begin(model, centers, fitted.cluster_sizes_, (1.0, 1.0, np.ones(2)))
     less = kept.forgotten(0.25)
     assert_allclose(less.S.sum(), 0.25 * len(X))
     assert_allclose(centers_from(model, less, centers).Ms, centers_from(model, kept, centers).Ms)
@@ -37,10 +37,10 @@ def cloud(center, n, rng):
     return np.asarray(center) + rng.normal(size=(n, 2))
 
 
-def born(Y, labels, centers, tasks=None, limit=12.0):
+def born(Y, labels, centers, tasks=None):
     losses = np.sum((Y - centers[labels]) ** 2, axis=1)
     tasks = np.zeros(len(Y), dtype=int) if tasks is None else tasks
-    return find_birth(Y, np.ones(len(Y)), tasks, losses, labels, centers, limit)
+    return find_birth(Y, np.ones(len(Y)), tasks, losses, labels, centers, np.array([12.0, 6.0]))
 
 
 def test_a_group_beside_the_rows_of_its_nearest_cluster_is_born():

@@ -13,22 +13,38 @@ from scipy.stats import poisson
 
 from .arrays import Array
 
-RATE = 0.01  # share of rows that are hardly explained though they belong to a cluster
+RATES = (
+    0.01,
+    0.05,
+)  # shares of rows that are hardly explained though they belong to a cluster: small groups far away, and
+# larger ones whose rows overlap with clusters
 SURE = 0.999  # probability with which the tails hold fewer rows than a group
 LEAST = 5  # rows of a group
 ROUNDS = 10  # of a group and its centre in turn
 
 
 def find_birth(
-    Y: Array, u: Array, tasks: Array, losses: Array, labels: Array, centers: Array, limit: float
+    Y: Array, u: Array, tasks: Array, losses: Array, labels: Array, centers: Array, limits: Array
 ) -> Array | None:
     """Which rows (n,) form a new cluster; None: there is none.
 
     Y (n, q) are the rows, u their weights, `losses` their squared distances from the centres (c, q) of their `labels`,
-    and `limit` the squared distance up to which rows are well explained. Rows of centres that are not finite have died.
+    and `limits` the squared distances that all but a share `RATES` of the rows of clusters have. Centres that are not
+    finite have died.
     """
+    for rate, limit in zip(RATES, limits.tolist(), strict=True):
+        group = _at_rate(Y, u, tasks, losses, labels, centers, rate, limit)
+        if group is not None:
+            return group
+    return None
+
+
+def _at_rate(
+    Y: Array, u: Array, tasks: Array, losses: Array, labels: Array, centers: Array, rate: float, limit: float
+) -> Array | None:
+    """A group among the rows beyond one of the limits."""
     far, n = (losses > limit) & (u > 0), np.count_nonzero(u > 0)
-    least = max(LEAST, float(poisson.ppf(SURE, RATE * n)) + 1)
+    least = max(LEAST, float(poisson.ppf(SURE, rate * n)) + 1)
     while np.count_nonzero(far) >= least:
         group = _densest(Y, far, limit)
         if np.count_nonzero(group) >= least and _apart(Y, u, tasks, labels, centers, group):

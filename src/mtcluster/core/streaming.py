@@ -32,7 +32,7 @@ class Statistics:
     rest: float
     weight: float  # of the rows whose losses tell the next two
     loss: float  # mean loss of a row
-    limit: float  # loss above which a row is hardly explained
+    limits: Array  # losses above which a row is hardly explained, at some rates
 
     def forgotten(self, share: float) -> Statistics:
         """The sums, with less weight."""
@@ -72,13 +72,13 @@ class Statistics:
         XX = spread.XX[0] + cross + cross.T + (n[:, None] * inside).T @ inside
         return replace(self, S=S, T=T, XX=self.XX + XX, energy=self.energy + energy)
 
-    def judged(self, weight: float, loss: float, limit: float) -> Statistics:
+    def judged(self, weight: float, loss: float, limits: Array) -> Statistics:
         """With the losses of the rows of a batch."""
         total = max(self.weight + weight, np.finfo(np.float64).tiny)
         share = weight / total
         return replace(
             self, weight=total, loss=(1 - share) * self.loss + share * loss,
-            limit=(1 - share) * self.limit + share * limit,
+            limits=(1 - share) * self.limits + share * limits,
         )  # fmt: skip
 
     def spread(self, sharing: Array) -> Spread:
@@ -88,11 +88,11 @@ class Statistics:
         return Spread(self.XX[None], energy, sizes, sharing)
 
 
-def begin(model: Model, centers: Centers, sizes: Array, losses: tuple[float, float, float]) -> Statistics:
+def begin(model: Model, centers: Centers, sizes: Array, losses: tuple[float, float, Array]) -> Statistics:
     """The sums that a fitted model stands for, from its centres and metric and the sizes (m, c) of its clusters.
 
-    `losses`: the weight of rows, their mean loss, and the loss above which a row is hardly explained. The metric goes
-    on from where it is: it is its own prior.
+    `losses`: the weight of rows, their mean loss, and losses above which a row is hardly explained. The metric goes on
+    from where it is: it is its own prior.
     """
     S, Ms = sizes.astype(np.float64), centers.Ms.astype(np.float64)
     T = S[..., None] * Ms
@@ -156,3 +156,9 @@ def effective(model: Model, centers: Centers) -> Array:
     m = len(centers.Ms)
     lam = np.broadcast_to(model.shares[0], (m,))[:, None, None]
     return lam * centers.Ms + (1 - lam) * model.placed(centers.runs(None), m)[0]
+
+
+def n_cells(model: Model, centers: Centers) -> float:
+    """The number of centres that the rows were fitted to: shared ones, and those of tasks by their share."""
+    m, c = centers.Ms.shape[:2]
+    return c * (1 + float(np.broadcast_to(model.shares[0], (m,)).sum()) * (m > 1))

@@ -12,7 +12,7 @@ from .._utils.tasks import positions
 from ..consensus import Consensus
 from ..core import jobs
 from ..core.arrays import Array, host, is_sparse
-from ..core.births import find_birth
+from ..core.births import RATES, find_birth
 from ..core.blocks import Blocks, PerRow, Place
 from ..core.centers import Centers
 from ..core.metric import Metric
@@ -21,7 +21,7 @@ from ..core.offsets import Offsets
 from ..core.readout import read_out
 from ..core.sampling import Sampling, take_sample
 from ..core.solver import totals_of
-from ..core.streaming import Statistics, begin, effective, shares_of
+from ..core.streaming import Statistics, begin, effective, n_cells, shares_of
 from ..engines import Engine
 from ._drift import Drift, comings_and_goings, movements
 from ._flow import Flow
@@ -30,7 +30,6 @@ from ._placement import ENOUGH
 ROUNDS = 3  # of labels and centres in a batch
 MOST_BORN = 5  # clusters that one batch may open
 VANISHED = 1.0  # rows below which a cluster is forgotten
-EXPLAINED = 0.99  # share of the rows of a fit that its clusters explain well
 SAMPLE = Sampling(sample=3000, task_sample=100)  # rows in which new clusters are looked for
 
 
@@ -114,9 +113,9 @@ class Batch:
     def _first(self, model: Model, centers: Centers) -> Statistics:
         """The sums that the fit stands for."""
         losses = host(self.estimator.losses_).astype(np.float64)
-        n, fitted = len(losses), model.n_clusters + self.engine.n_features
+        n, fitted = len(losses), n_cells(model, centers) + (self.engine.n_features if model.metric is not None else 0)
         new = (n + fitted) / max(n - fitted, 1)  # rows that centres and metric were not fitted to lie farther away
-        told = float(n), float(losses.mean()), new * float(np.quantile(losses, EXPLAINED))
+        told = float(n), float(losses.mean()), new * _limits(losses)
         return begin(model, centers, host(self.estimator.cluster_sizes_), told)
 
     def _expected(self, flow: Flow) -> Array:
@@ -149,7 +148,7 @@ class Batch:
             Z = np.where(flow.living[:, None], measure(flow.centers.shared), np.inf)
             group = find_birth(
                 measure(points), u, tasks, np.concatenate(losses) / unit, np.concatenate(labels), Z,
-                flow.kept.limit / unit,
+                flow.kept.limits / unit,
             )  # fmt: skip
             if group is None:
                 break
@@ -199,7 +198,7 @@ class Batch:
         """The model with how well the batch is explained."""
         rows = float(self.engine.summary.sizes.sum())
         found = np.asarray(host(self.engine.gather(losses)), dtype=np.float64)
-        kept = flow.kept.judged(rows, float(found.mean()), float(np.quantile(found, EXPLAINED)))
+        kept = flow.kept.judged(rows, float(found.mean()), _limits(found))
         return replace(flow, kept=kept)
 
     def _moved(self, joined: Flow, flow: Flow, totals: Any, sizes: Array) -> list[dict[str, Any]]:
@@ -215,6 +214,11 @@ class Batch:
         means = np.where((S > 0)[..., None], T / np.where(S > 0, S, 1)[..., None], before)
         names, sizes = [self.names[k] for k in self.ks], np.where(S > 0, sizes, 0)
         return movements(names, before, means, flow.centers.Ms[self.ks], sizes, known, measure, self.engine.n_features)
+
+
+def _limits(losses: Array) -> Array:
+    """Losses that all but some shares of the rows have."""
+    return np.quantile(losses, 1 - np.array(RATES))
 
 
 def _lifted(place: Place, Ls: list[Array]) -> tuple[Any, ...]:

@@ -17,6 +17,7 @@ from ..core.readout import read_out
 from ..core.renumbering import Numbering, contingency, continued, labelled, spacing
 from ..core.resizing import resized
 from ..core.sampling import Sampling, label_all, take_sample
+from ..core.streaming import n_cells
 from ..engines import Engine
 from ._changes import Changes
 
@@ -102,7 +103,11 @@ class Previous:
         room = np.full(self.n_numbers, np.inf)
         if self.model.membership.diagonal and model.membership.diagonal:
             room = spacing(self.model, self.centers, self.living)
-        moved = (before - after) / np.maximum(common, 1)
+        n = np.maximum(common.sum(axis=0), 1)
+        noise = (
+            2 * n_cells(model, run.centers) / (model.n_clusters * n)
+        )  # centres lie nearer to rows they were fitted to
+        moved = (before - after * (1 + noise)) / np.maximum(common, 1)
         found = Numbering.after(continued(common, moved, room), self.n_numbers)
         counts = found.spread(common, 1, 0).astype(int)
         inside = found.spread(moved <= room[:, None] / 4, 1, False)  # nearer than half of the way to the next cluster
