@@ -35,8 +35,9 @@ def test_a_cluster_as_far_away_as_another_would_be_is_another():
     assert_array_equal(numbers_of([[50]], moved=[[20]], room=[100]), [0])
 
 
-def test_the_largest_of_those_that_merge_gives_its_number():
-    assert_array_equal(numbers_of([[30], [50]]), [1])
+def test_the_largest_of_those_that_merge_gives_its_number_unless_an_older_one_is_about_as_large():
+    assert_array_equal(numbers_of([[20], [50]]), [1])
+    assert_array_equal(numbers_of([[40], [50]]), [0])
 
 
 def test_numbers_after_the_last():

@@ -62,7 +62,8 @@ def continued(common: Array, moved: Array, room: Array) -> Array:
     rows lie from where the old cluster was, and `room` (c_old,) how far its nearest neighbour did: the share counts
     1 − moved / room times, so that of two clusters that were one the one that stayed keeps the number, and one that
     lies as far away as another cluster would is another one. What is left must be at least `LEAST_OVERLAP`: else a new
-    cluster would be forced into the number of one that has died.
+    cluster would be forced into the number of one that has died. Of old clusters of about one size that merged, the
+    oldest gives the number: a cluster that was cut in two for a while is the same afterwards.
     """
     sizes = common.sum(axis=1)[:, None] + common.sum(axis=0)
     share = 2 * common / np.where(sizes > 0, sizes, 1)
@@ -73,6 +74,10 @@ def continued(common: Array, moved: Array, room: Array) -> Array:
     found = np.full(c_new, -1)
     kept = (rows < c_old) & (open_[rows, columns] > 0)
     found[columns[kept]] = rows[kept]
+    for j in np.flatnonzero(found >= 0):
+        alike = 2 * common[:, j] >= np.maximum(common.sum(axis=1), common[found[j], j])  # most of it, and as many rows
+        oldest = np.setdiff1d(np.flatnonzero(alike & (gain[:, j] > 0)), found)
+        found[j] = min([int(found[j]), *oldest.tolist()])
     return found
 
 
