@@ -145,7 +145,9 @@ def every_type(X, tasks):
         LabelDescription().fit(X, np.arange(len(X)) % 4, tasks=tasks),
         Harmonized(KMeans(4)),
         MultiTaskGaussianMixture(4, random_state=0).fit(X, tasks=tasks),
+        SPMTC(4, random_state=0).fit(X, tasks=tasks).partial_fit(X, tasks=tasks),
     ]
+    models.append(SPMTC(4, random_state=0).fit(X, tasks=tasks, previous=models[-1]))
     return {
         "models": models,
         "preparation": TablePreprocessor(),

@@ -58,6 +58,9 @@ def run(arguments: Namespace, console: Console) -> dict[str, Any]:
         report = report_of(arguments, rows, described, settings, lines, found)
         related = relations(described)
         write_results(out, rows, model, described, related, report, found)
+        if rows.previous is not None:
+            table = model.changes_.table
+            folder.write_csv(out / layout.CHANGES, table | {"share": [round(share, 6) for share in table["share"]]})
         text = json.dumps(settings, indent=2, ensure_ascii=False, allow_nan=False)
         (out / layout.SETTINGS).write_text(text + "\n", encoding="utf-8")
         console.finish(WRITING)
@@ -69,6 +72,7 @@ def run(arguments: Namespace, console: Console) -> dict[str, Any]:
         "n_clusters": n_clusters,
         "sizes": dict(zip(tasks, sizes, strict=True)),
         "left_alone": [task for task, weight in zip(tasks, host(described.within_weight_), strict=True) if weight == 1],
+        "changes": _plain_changes(model),
         "relations": [row | {"support": float(f"{row['support']:.6g}")} for row in related.rows()],
         "found": related.sentences,
         **sure,
@@ -83,12 +87,23 @@ def lines(result: dict[str, Any]) -> list[str]:
     totals = f"{result['n_rows']} rows in {count(len(sizes), 'task')}, {count(result['n_clusters'], 'cluster')}"
     said = [f"{totals}, {result['seconds']:.1f} s.", *result["lines"], "", str(Table.from_rows(sizes)), ""]
     said += result["found"]
+    if result["changes"] is not None:
+        said += ["Since the previous fit:", *result["changes"]["sentences"]]
     if result["left_alone"]:
         alone = ", ".join(result["left_alone"])
         said.append(f"Clustered separately, as they have too little in common with the other tasks: {alone}.")
     if result["stability"] is not None:
         said += result["stability"]["sentences"]
     return [*said, f"Written to {result['out']}: {', '.join(layout.FILES)}. Open report.html in a browser."]
+
+
+def _plain_changes(model: Any) -> dict[str, Any] | None:
+    """What changed since the previous fit, as JSON takes it."""
+    found = getattr(model, "changes_", None)
+    if found is None:
+        return None
+    names = ("n_rows", "n_moved", "born", "died", "split", "merged", "sentences")
+    return {name: getattr(found, name) for name in names} | {"table": found.rows()}
 
 
 def certainty_of(found: Stability | None, selection: Selection | None) -> dict[str, Any]:
@@ -156,7 +171,8 @@ def report_of(
     found: Stability | None,
 ) -> Report:
     """The report of a model."""
-    n_clusters, n_tasks = described.cluster_sizes_.shape[1], len(described.tasks_)
+    n_clusters = getattr(described, "n_clusters_", described.cluster_sizes_.shape[1])
+    n_tasks = len(described.tasks_)
     return make_report(
         described,
         ids=rows.data.ids,

@@ -19,7 +19,7 @@ from ..core.arrays import Array, host
 from ..core.memberships import FORMS
 from ..preprocessing import TablePreprocessor
 from .errors import InputError, need
-from .layout import FILES, MODEL, SETTINGS
+from .layout import KNOWN, MODEL, SETTINGS
 from .readers import ColumnRoles
 
 FORMAT = 2  # of settings.json and model.skops together; 1 was written by mtcluster 0.1
@@ -55,7 +55,7 @@ def _check_folder(out: Path, force: bool, ignored: str = "") -> None:
     if out.exists() and not out.is_dir():
         raise InputError(f"--out {out} is a file: name a folder.")
     there = sorted(item.name for item in out.iterdir() if item.name != ignored) if out.exists() else []
-    foreign = [name for name in there if name not in FILES]
+    foreign = [name for name in there if name not in KNOWN]
     if foreign:
         raise InputError(f"--out {out} contains {foreign[0]!r}, which mtcluster did not write: name another folder.")
     if there and not force:

@@ -7,11 +7,13 @@ from argparse import Namespace
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import has_fit_parameter
 
-from .._utils.text import count
+from .._utils.text import count, listed
 from ..core.arrays import Array
 from ..engines import bring_here
 from ..estimators._progress import watched
@@ -23,6 +25,7 @@ from ..model_selection._stability import Stability, stability
 from ..preprocessing import TablePreprocessor
 from .console import Console
 from .errors import InputError, input_errors, need
+from .folder import load_model
 from .methods import METHODS
 from .options import Numbers
 from .readers import ColumnRoles, Dataset, read_files
@@ -42,6 +45,7 @@ class Prepared:
     preprocessor: TablePreprocessor
     X: Any
     tasks: Array  # (n,) strings
+    previous: Any = None  # the model of an earlier fit that is continued
 
     @property
     def features(self) -> list[str]:
@@ -51,16 +55,47 @@ class Prepared:
 
 def prepare(arguments: Namespace, console: Console) -> Prepared:
     """Read the files, and turn their columns into numbers."""
+    before: Path | None = getattr(arguments, "previous", None)
+    previous = None if before is None else continued(before, arguments.method)
     console.begin(f"reading {count(len(arguments.files), 'file')}")
     lists = {name: tuple(getattr(arguments, name) or ()) for name in ("features", "text", "drop")}
     roles = ColumnRoles(arguments.task, arguments.id, arguments.label, **lists)
     data = read_files(arguments.files, roles)
     stop_words = None if arguments.stop_words == "none" else arguments.stop_words
     preprocessor = TablePreprocessor(arguments.scale, arguments.impute, roles.text, arguments.tfidf, stop_words)
-    with input_errors(data):
-        X = preprocessor.fit_transform(data.X, tasks=data.tasks)
+    if (
+        before is not None and previous is not None
+    ):  # old centres mean nothing in numbers that are prepared in another way
+        check_columns(data, previous["columns"], before)
+        preprocessor = previous["preprocessor"]  # old centres mean nothing among numbers made in another way
+    with input_errors(data, new_rows=previous is not None):
+        prepare_rows = preprocessor.fit_transform if previous is None else preprocessor.transform
+        X = prepare_rows(data.X, tasks=data.tasks)
     console.finish(READING)
-    return Prepared(data, roles, preprocessor, X, np.asarray(data.tasks, dtype=str))
+    model = None if previous is None else previous["model"]
+    return Prepared(data, roles, preprocessor, X, np.asarray(data.tasks, dtype=str), model)
+
+
+def continued(folder: Path, method: str) -> dict[str, Any]:
+    """The contents of the model file of an earlier fit, if a fit by this method can continue it."""
+    able = [name for name, one in METHODS.items() if one.continues]
+    if method not in able:
+        raise InputError(f"--previous does not go with --method {method}: use {', '.join(able)}.")
+    contents = load_model(folder)
+    if not has_fit_parameter(contents["model"], "previous"):
+        kind = type(contents["model"]).__name__
+        raise InputError(f"--previous {folder} holds a {kind}, which cannot be continued: fit with {', '.join(able)}.")
+    return contents
+
+
+def check_columns(data: Dataset, columns: list[str], folder: Path) -> None:
+    """The columns must be those of the earlier fit."""
+    if data.names == columns:
+        return
+    new, gone = ([name for name in a if name not in set(b)] for a, b in ((data.names, columns), (columns, data.names)))
+    said = [f"{word} {listed(map(repr, names))}" for word, names in (("has also", new), ("lacks", gone)) if names]
+    what = " and ".join(said) or "has them in another order"
+    raise InputError(f"{data.name} has other columns than --previous {folder}: it {what}. The same are needed.")
 
 
 def number_of_clusters(arguments: Namespace, rows: Prepared, console: Console) -> tuple[int, Selection | None]:
@@ -115,7 +150,7 @@ def fit_model(arguments: Namespace, method: str, n_clusters: int, rows: Prepared
     console.begin(f"{method}: {count(n, 'row')}, {count(d, 'feature')}, {count(n_clusters, 'cluster')}")
     listener = _Listener(method, console)
     with input_errors(), _located(arguments, rows) as X, watched(model, listener):
-        model.fit(X, tasks=rows.tasks)
+        model.fit(X, tasks=rows.tasks, **({} if rows.previous is None else {"previous": rows.previous}))
         for name, value in list(vars(model).items()):
             setattr(model, name, bring_here(value))
     console.finish(begun + FITTING - console.done)

@@ -37,6 +37,8 @@ def add_fit(parser: ArgumentParser) -> None:
     fitting.add_argument("--clusters-per-task", type=_per_task, metavar="TASK=N,...", help=numbers)
     metrics = "how distances are measured: shared (relative to the scatter within clusters), euclidean, auto (default)"
     fitting.add_argument("--metric", choices=("auto", "shared", "euclidean"), help=metrics)
+    before = "folder of an earlier fit to the same columns, whose cluster numbers are kept; also writes changes.csv"
+    fitting.add_argument("--previous", type=Path, metavar="DIR", help=before)
     fitting.add_argument("--scheduler", metavar="ADDRESS", help="Dask scheduler to fit on, as in tcp://host:port")
     writing = parser.add_argument_group("what to write")
     files = f"folder to write, with {', '.join(FILES)}"

@@ -11,8 +11,9 @@ from ..core.arrays import Array
 from ..core.blocks import Blocks
 from ..core.matching import adjusted_rand
 from ..core.relations import align, relatedness
+from ..core.resizing import resized
 from .embedding import Embedding
-from .members import Starts, blocks_of, fit_members
+from .members import Starts, blocks_of, fit_from, fit_members
 from .vote import vote
 
 if TYPE_CHECKING:
@@ -29,8 +30,11 @@ class Ballot:
     rng: np.random.Generator
     n_members: int = 0
 
-    def vote(self, embedding: Embedding) -> tuple[list[Array], list[Array]]:
-        """The shares of the members, on the tasks of an embedding, and the clusters of each task on its own."""
+    def vote(self, embedding: Embedding, known: list[Array] | None = None) -> tuple[list[Array], list[Array]]:
+        """The shares of the members, on the tasks of an embedding, and the clusters of each task on its own.
+
+        `known`: labels by an earlier fit, where one more member starts.
+        """
         how, c = self.how, self.n_clusters
         numbers = (how.n_seedings, how.n_init_member, how.n_init_own)
         plain, *smoothed = (
@@ -39,6 +43,9 @@ class Ballot:
         )
         starts = Starts.find(plain, smoothed[0], c, len(smoothed), *numbers, self.rng)
         members = fit_members(smoothed, c, how.within_weights, starts)
+        if known is not None:
+            start = resized(embedding.Ys, embedding.us, known, c)
+            members.append(fit_from(smoothed[0], c, how.within_weights[0], start))
         self.n_members = self.n_members or len(members)
         return vote(members, c), starts.owns
 
@@ -54,11 +61,14 @@ class Ballot:
             alone = known & ((agreement < self.how.min_agreement) | (kinship < self.how.min_relatedness))
         return labels, agreement, kinship, alone
 
-    def again(self, shares: list[Array], owns: list[Array], alone: Array) -> list[Array]:
+    def again(
+        self, shares: list[Array], owns: list[Array], alone: Array, known: list[Array] | None = None
+    ) -> list[Array]:
         """Labels after a second vote, without the tasks that are left alone; these keep their own."""
         if not alone.all():
             related = np.flatnonzero(~alone).tolist()
-            for k, share in zip(related, self.vote(self.embedding.of_tasks(related))[0], strict=True):
+            known = None if known is None else [known[k] for k in related]
+            for k, share in zip(related, self.vote(self.embedding.of_tasks(related), known)[0], strict=True):
                 shares[k] = share
         labels = [own if left else share.argmax(axis=1) for own, share, left in zip(owns, shares, alone, strict=True)]
         return self.matched(labels)

@@ -18,6 +18,7 @@ from ..core.blocks import Blocks
 from ..core.memberships import Binary, Responsibilities
 from ..core.metric import Metric
 from ..core.model import Model, State
+from ..core.resizing import resized
 from ..core.solver import alternate, first_state
 from .embedding import Embedding
 from .judging import Judge
@@ -55,11 +56,22 @@ class Candidates:
     n_members: int  # that vote
 
     def choose(
-        self, embedding: Embedding, prior: Array, n_clusters: int, frames: tuple[bool, ...], rng: np.random.Generator
+        self,
+        embedding: Embedding,
+        prior: Array,
+        n_clusters: int,
+        frames: tuple[bool, ...],
+        rng: np.random.Generator,
+        known: list[Array] | None = None,
     ) -> Chosen:
-        """Fit, judge and vote. `prior` is the covariance within tasks, `frames` whether offsets are tried."""
+        """Fit, judge and vote. `prior` is the covariance within tasks, `frames` whether offsets are tried.
+
+        `known`: labels by an earlier fit, one more start.
+        """
         white = replace(embedding, Ys=whitened(embedding.Ys, prior), unit=1.0)
         labels = self._starts(embedding, white, n_clusters, rng)
+        if known is not None:
+            labels.append(resized(white.Ys, white.us, known, n_clusters))
         rows = Blocks(blocks_of(white.Ys, white.us, 1.0))
         metric = Metric(None, np.eye(len(prior)))
         settings = [(frame, kappa) for frame in frames for kappa in SHRINKAGES]

@@ -8,6 +8,7 @@ metric (`ballot`).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import ClassVar
@@ -15,7 +16,7 @@ from typing import ClassVar
 import numpy as np
 
 from ..core.arrays import Array
-from ..core.blocks import PerRow, RowSource
+from ..core.blocks import Block, PerRow, RowSource
 from ..core.model import Model
 from ..core.sampling import Sampling, label_all
 from .ballot import Ballot
@@ -24,6 +25,8 @@ from .decisions import ConsensusEvidence
 from .embedding import Embedder, Embedding, directional, open_embedder
 from .frame import Framing
 from .members import blocks_of, tightest
+
+Voice = Callable[[list[Block]], list[Array]]  # labels of the rows of a sample, by an earlier fit
 
 DISTANT_POWER = 8  # a mixture would give outliers a cluster of their own even if they counted little
 UNRELATED = 0.2  # relatedness to the most similar task below which a task is left alone, with a shared metric
@@ -213,10 +216,11 @@ class Consensus:
         embedder: Embedder | None,
         downweight: bool,
         random_state: np.random.RandomState,
+        voice: Voice | None = None,
     ) -> ConsensusResult:
         """Let the members vote, and leave alone the tasks that the vote does not concern.
 
-        `model` says where the tasks lie and λ1 of those that share.
+        `model` says where the tasks lie and λ1 of those that share; `voice` is one more member.
         """
         c = model.n_clusters
         seeds = random_state.randint(np.iinfo(np.int32).max, size=3).tolist()
@@ -225,11 +229,11 @@ class Consensus:
         if downweight and self.downweight:
             embedding = embedding.downweighted(self.distant_neighbor, self.distant)
         rng = np.random.default_rng(seeds[2])
-        ballot = Ballot(self, embedding, c, rng)
-        shares, owns = ballot.vote(embedding)
+        ballot, known = Ballot(self, embedding, c, rng), None if voice is None else voice(embedder.sample)
+        shares, owns = ballot.vote(embedding, known)
         labels, agreement, kinship, alone = ballot.compare(shares, owns)
         if alone.any():
-            labels = ballot.again(shares, owns, alone)
+            labels = ballot.again(shares, owns, alone, known)
         weights = np.where(alone, 1.0, model.within_weight)
         evidence = ConsensusEvidence(
             agreement=agreement,
@@ -255,17 +259,25 @@ class Consensus:
         measured: bool,
         per_task: Array | None,
         random_state: np.random.RandomState,
+        voice: Voice | None = None,
     ) -> ConsensusResult:
         """Let candidates with a shared metric decide where tasks lie, what they hold, and how much they share.
 
         `offset`: "auto", or what is known about the location of tasks; `measured`: whether the fit that follows has a
-        shared metric too; `per_task` (m,): the number of clusters of each task, where it is known.
+        shared metric too; `per_task` (m,): the number of clusters of each task, where it is known; `voice`: one more
+        start of candidates.
         """
         seeds = random_state.randint(np.iinfo(np.int32).max, size=3).tolist()
         framing = self._framing(rows, model, offset, per_task, seeds)
+        if voice is not None:
+            framing = replace(framing, known=voice(framing.embedder.sample))
         found = framing.find()
         if framing.embedder.gaps:  # once more, with what these clusters expect in place of missing values
-            framing = self._framing(rows, model, offset, per_task, seeds, framing.completed(found))
+            known, framing = (
+                framing.known,
+                self._framing(rows, model, offset, per_task, seeds, framing.completed(found)),
+            )
+            framing = replace(framing, known=known)
             found = framing.find()
         embedder, m = framing.embedder, len(rows.origins)
         weights = found.within_weight if measured else np.where(found.within_weight == 1, 1.0, model.within_weight)

@@ -6,6 +6,7 @@ with the others.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -54,6 +55,7 @@ class Framing:
     min_rows: int
     per_task: Array | None  # (m,) number of clusters of each task, where it is known
     rng: np.random.Generator
+    known: list[Array] | None = None  # labels of the sample by an earlier fit
 
     @cached_property
     def prior(self) -> Array:
@@ -94,7 +96,7 @@ class Framing:
 
     def find(self) -> Frame:
         """Choose, look for tasks with nothing in common, and tell which clusters each task holds."""
-        chosen = self._choose(self.seen)
+        chosen = self._choose(range(len(self.seen.Ys)))
         labels = [share.argmax(axis=1) for share in chosen.shares]
         kinship, least = self._kinship(labels, chosen)
         known = np.array([len(own) for own in labels]) >= self.min_rows * self.n_clusters
@@ -126,8 +128,10 @@ class Framing:
         )  # fmt: skip
         return embedder.with_sample(by_clusters(embedder.given, model, found.labels))
 
-    def _choose(self, embedding: Embedding) -> Chosen:
-        return self.how.choose(embedding, self.seen_prior, self.n_clusters, self.frames, self.rng)
+    def _choose(self, tasks: Sequence[int]) -> Chosen:
+        seen = self.seen if len(tasks) == len(self.seen.Ys) else self.seen.of_tasks(list(tasks))
+        known = None if self.known is None else [self.known[k] for k in tasks]
+        return self.how.choose(seen, self.seen_prior, self.n_clusters, self.frames, self.rng, known)
 
     def _kinship(self, labels: list[Array], chosen: Chosen) -> tuple[Array, float]:
         """Relatedness of each task to the one most like it, by the clusters that both hold, and what it should be.
@@ -149,11 +153,11 @@ class Framing:
         """The other tasks once more, and each of these on its own; their clusters are matched by where they lie."""
         if not alone.all():
             others = np.flatnonzero(~alone).tolist()
-            chosen = self._choose(self.seen.of_tasks(others))
+            chosen = self._choose(others)
             for k, share in zip(others, chosen.shares, strict=True):
                 labels[k] = share.argmax(axis=1)
         for k in np.flatnonzero(alone).tolist():
-            labels[k] = self._choose(self.seen.of_tasks([k])).shares[0].argmax(axis=1)
+            labels[k] = self._choose([k]).shares[0].argmax(axis=1)
         orders = align(*self.embedding.centers(labels, self.n_clusters))
         if not alone.all():  # the others keep their numbers
             known = np.argsort(orders[int(np.flatnonzero(~alone)[0])])

@@ -151,3 +151,10 @@ def fit_members(
         return [[P[run] for P in found.state.Ps] for run in range(len(runs))]
 
     return [labels for group in range(len(smoothed)) for labels in fits(group)]
+
+
+def fit_from(rows: Blocks, n_clusters: int, within_weight: float, labels: list[Array]) -> list[Array]:
+    """Labels by a member that starts from given ones."""
+    model = Model(n_clusters, within_weight, n_clusters)
+    found = alternate(rows, model, first_state(rows, model, [labels]), max_iter=MAX_ITER, tol=TOL)
+    return [P[0] for P in found.state.Ps]

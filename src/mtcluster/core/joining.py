@@ -122,7 +122,7 @@ def in_the_middle(model: Model, centers: Centers, new: list[int], known: Known) 
 
 def _smoothed(rows: RowSource, model: Model, centers: Centers, able: list[int], known: Known) -> Centers:
     """Own centres of wide rows as they are after smoothing, by a sample: what a fit takes from its consensus."""
-    blocks, Ms = take_whole(rows, SAMPLE, np.random.default_rng(0), model, centers), centers.Ms.copy()
+    blocks, Ms = take_whole(rows, SAMPLE, np.random.default_rng(0), model, centers)[0], centers.Ms.copy()
     placed, held = model.placed_points(centers.shared[None], len(Ms))[0], known.held
     for k in able:
         Ms[k] = placed[k]
@@ -148,7 +148,7 @@ def _located(rows: RowSource, weights: PerRow, model: Model, centers: Centers, a
     b, s = model.offsets.b, model.offsets.s.copy()
     middle = known.sizes @ shared / known.sizes.sum()
     starts = np.stack([b] * (2 + MATCHED))
-    blocks = take_whole(rows, SAMPLE, np.random.default_rng(0), model, centers)
+    blocks = take_whole(rows, SAMPLE, np.random.default_rng(0), model, centers)[0]
     for k in able:
         found, sizes = _clusters(blocks[k], int(known.held.sum()))
         if known.widths:

@@ -54,7 +54,7 @@ def learn_usual(
     rows: RowSource, model: Model, centers: Centers, sizes: Array, known: Known, rng: np.random.Generator
 ) -> Usual:
     """Losses and scores of the tasks of a fit, each as a task that joins the others; `sizes` (m, c) of clusters."""
-    sample = take_whole(rows, SAMPLE, rng, model, centers)
+    sample = take_whole(rows, SAMPLE, rng, model, centers)[0]
     if not model.membership.diagonal:
         Ls = read_out(Blocks(sample).place, model=model, centers=centers)[1]
         return _sorted(Ls, [L / loss_scale(L, b.u) for L, b in zip(Ls, sample, strict=True)], [])
@@ -167,7 +167,7 @@ def next_groups(
     able = [k for k in able if len(groups.get(k, ())) < MOST_GROUPS]
     if not able:
         return groups
-    sample = take_whole(rows, SAMPLE, np.random.default_rng(0), found.model, found.centers)
+    sample = take_whole(rows, SAMPLE, np.random.default_rng(0), found.model, found.centers)[0]
     groups = dict(groups)
     for k in able:
         block, old = sample[k], groups.get(k, np.zeros((0, rows.n_features)))

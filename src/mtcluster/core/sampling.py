@@ -44,11 +44,13 @@ def take_sample(rows: RowSource, how: Sampling, rng: np.random.Generator) -> tup
     return rows.take(positions), positions
 
 
-def take_whole(rows: RowSource, how: Sampling, rng: np.random.Generator, model: Model, centers: Centers) -> list[Block]:
+def take_whole(
+    rows: RowSource, how: Sampling, rng: np.random.Generator, model: Model, centers: Centers
+) -> tuple[list[Block], list[Array]]:
     """A sample of the rows, with what the clusters at the centres of one run expect in place of missing values."""
-    sample = take_sample(rows, how, rng)[0]
+    sample, positions = take_sample(rows, how, rng)
     if not rows.gaps:
-        return sample
+        return sample, positions
     labels = read_out(Blocks(sample).place, model=model, centers=centers)[0]
     terms = model.terms(centers.runs(None), rows.origins, gaps=True).gaps
     assert terms is not None
@@ -56,7 +58,7 @@ def take_whole(rows: RowSource, how: Sampling, rng: np.random.Generator, model: 
     for k, (block, P) in enumerate(zip(sample, labels, strict=True)):
         own = P if P.ndim == 1 else P.argmax(axis=1)
         found.append(make_block(completed(block, terms.of_task(k, block.sq, np), own), block.u, block.origin))
-    return found
+    return found, positions
 
 
 def label_all(

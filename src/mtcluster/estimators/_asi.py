@@ -54,6 +54,9 @@ class ASI(MultiTaskClusterer):
         Cluster of each row.
     n_clusters_ : int
         Number of clusters, given or chosen.
+    changes_ : Changes
+        After a fit with `previous`: how many rows moved from which cluster to which, and what was born, split, merged
+        or died.
     selection_ : Selection
         How the number was chosen: the reason, and a table of all numbers that were compared. Only where `n_clusters` is
         "auto" or a pair.

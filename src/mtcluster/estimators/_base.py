@@ -31,6 +31,7 @@ from ._multistart import Run, best_of
 from ._novelty import set_usual
 from ._numbers import asked_numbers, choose_number, chosen_number, few_enough
 from ._presence import cluster_presence
+from ._previous import Previous, check_columns, check_previous
 from ._progress import FitProgress, tell, warn_user
 from ._validation import check_counting, check_gaps, open_rows
 
@@ -73,7 +74,7 @@ class MultiTaskClusterer(
     }
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any = None, *, tasks: Any = None, sample_weight: Any = None) -> Any:
+    def fit(self, X: Any, y: Any = None, *, tasks: Any = None, sample_weight: Any = None, previous: Any = None) -> Any:
         """Cluster all tasks together.
 
         Parameters
@@ -89,6 +90,10 @@ class MultiTaskClusterer(
         sample_weight : array of shape (n,), optional
             Weights of the rows. In the model a weight of 2 is two copies of a row; a consensus looks at every row of
             positive weight once.
+        previous : fitted SPMTC, LSSMTC, ASI or MultiTaskGaussianMixture, optional
+            An earlier model of the same columns, which this fit continues: it is one more start and one voice in the
+            consensus, and clusters that are found again keep its numbers. Those that are not stay in all arrays with
+            size 0, held by no task, and new ones come after the last number. See `changes_`.
 
         Returns
         -------
@@ -96,6 +101,7 @@ class MultiTaskClusterer(
             The fitted estimator.
         """
         arguments = {"X": X, "y": y, "metadata": {"tasks": tasks, "sample_weight": sample_weight}}
+        previous = None if previous is None else check_previous(previous)
         coupling, membership = self._parts()
         engine = open_rows(
             self,
@@ -109,22 +115,27 @@ class MultiTaskClusterer(
             threads=coupling.own_threads,
         )
         check_capabilities(self, engine, coupling, membership, **self._other_parts())
+        if previous is not None:
+            check_columns(self, previous)
         numbers = asked_numbers(self.n_clusters)
         if numbers is None:
             check_sizes(self, engine, self.n_clusters)
         with engine:
             check_gaps(self, engine)
             check_counting(engine.labels, engine.sizes, engine.summary.counting)
-            self._fit_engine(engine, arguments, numbers)
+            known = None if previous is None else Previous.of(previous, engine)
+            self._fit_engine(engine, arguments, numbers, known)
         return self
 
-    def _fit_engine(self, engine: Engine, arguments: dict[str, Any], numbers: list[int] | None) -> None:
+    def _fit_engine(
+        self, engine: Engine, arguments: dict[str, Any], numbers: list[int] | None, previous: Previous | None = None
+    ) -> None:
         """Decide, start, solve and store, wherever the rows live; `numbers` of clusters are compared, if any."""
         random_state = check_random_state(self.random_state)
         self._set_number(engine, numbers, random_state)
         if self._within_weight() == "auto":
             tell(self, "decide")
-        settled = self._prepare(engine, random_state)
+        settled = self._prepare(engine, random_state, previous)
         model, makers, pace = settled.model, settled.makers, self._schedule(settled.lead)
         decisions = replace(
             settled.decisions,
@@ -142,11 +153,11 @@ class MultiTaskClusterer(
             random_state=random_state,
             progress=progress,
         )
-        self._store(engine, replace(settled, decisions=decisions), run)
+        at = self._store_numbered(engine, replace(settled, decisions=decisions), run, previous)
         seed = random_state.randint(np.iinfo(np.int32).max)
         rng = np.random.default_rng(seed)
-        self.map_rows_, self.map_ = shared_map(engine, model, run.centers, self.cluster_sizes_.sum(axis=0), rng)
-        self._calibrate(engine, model, pace, run, np.random.default_rng([seed, 1]))
+        self.map_rows_, self.map_ = shared_map(engine, model, run.centers, self.cluster_sizes_.sum(axis=0)[at], rng)
+        self._calibrate(engine, model, pace, run, np.random.default_rng([seed, 1]), self.cluster_presence_[:, at])
         set_usual(self, engine, np.random.default_rng([seed, 2]))
         progress.end()
         self._warn(run)
@@ -170,6 +181,19 @@ class MultiTaskClusterer(
     def _schedule(self, start: Any) -> Schedule:
         """The pace; "auto" is what the kind of start recommends."""
         return Schedule(max_iter=self._or(self.max_iter, start.max_iter), tol=self.tol)
+
+    def _store_numbered(self, engine: Engine, settled: Settled, run: Run, previous: Previous | None) -> Array:
+        """Store the fit, in the numbers of an earlier model if there is one; the numbers of the clusters."""
+        for name in ("changes_", "drift_", "statistics_"):
+            self.__dict__.pop(name, None)
+        if previous is None:
+            self._store(engine, settled, run)
+            return np.arange(settled.model.n_clusters)
+        numbering, self.changes_ = previous.numbering(engine, settled.model, run)
+        model, run = previous.renumbered(engine, settled.model, run, numbering)
+        support = None if settled.support is None else numbering.spread(settled.support, 1, 0.0)
+        self._store(engine, replace(settled, model=model, support=support), run)
+        return numbering.numbers
 
     def _store(self, engine: Engine, settled: Settled, run: Run) -> None:
         (m, d), model, decisions = engine.origins.shape, settled.model, settled.decisions
@@ -217,13 +241,14 @@ class MultiTaskClusterer(
         if centers.log_shares is not None:
             self.log_proportions_ = np.array(centers.log_shares)
 
-    def _calibrate(self, engine: Engine, model: Model, pace: Schedule, run: Run, rng: np.random.Generator) -> None:
-        """How sure labels are."""
+    def _calibrate(
+        self, engine: Engine, model: Model, pace: Schedule, run: Run, rng: np.random.Generator, held: Array
+    ) -> None:
+        """How sure labels are; `held` (m, c) says which task holds which cluster."""
         for name in ("temperature_", "own_temperature_"):
             self.__dict__.pop(name, None)
         if not model.membership.labels_only:
             return
-        held = self.cluster_presence_
         model = replace(model, present=None if held.all() else held[None])
         found = temperatures(engine, model, pace, run.centers, rng)
         alone = model.left_alone(len(found))
@@ -237,7 +262,7 @@ class MultiTaskClusterer(
         if model.membership.labels_only:
             labels = engine.gather(Ps, np.int32)
         else:
-            self._memberships = engine.gather(Ps, width=self.n_clusters_)
+            self._memberships = engine.gather(Ps, width=model.n_clusters)
             labels = engine.xp.argmax(self._memberships, axis=1)
         self.labels_ = engine.xp.astype(labels, engine.xp.int32)
         if engine.gaps:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..consensus import Consensus, ConsensusResult, Decisions
+from ..consensus import Consensus, ConsensusResult, Decisions, Voice
 from ..consensus.embedding import task_offsets
 from ..core.arrays import Array, host
 from ..core.couplings import COUPLINGS
@@ -19,6 +19,7 @@ from ..core.starts import STARTS, Start, tried
 from ..engines import Engine, engine_of
 from ._metric import candidates_decide, clusters_per_task, metric_of, unused_clusters_per_task
 from ._multistart import Maker
+from ._previous import Previous
 from ._progress import warn_user
 from ._validation import check_start
 
@@ -30,7 +31,7 @@ class Way:
     model: Model  # with what is known
     metric: tuple[str, str]  # of the fit, and why
     offset: tuple[str, str]  # what is done about the location of tasks, and why
-    form: Callable[[int], list[ConsensusResult]]  # consensuses, from so many tries; the first decides
+    form: Callable[[int, Voice | None], list[ConsensusResult]]  # from so many tries; the first decides
     gain: float | None = None  # by what share removing the means of tasks tightens clusters, where it was measured
 
 
@@ -92,20 +93,23 @@ class DecidingMixin:
         named = self.init if isinstance(self.init, str) else ""
         return isinstance(self.init, Consensus) or named == "consensus" or (self._undecided and named == "auto")
 
-    def _prepare(self, engine: Engine, random_state: np.random.RandomState) -> Settled:
-        """Settle what is left open, from the data."""
+    def _prepare(
+        self, engine: Engine, random_state: np.random.RandomState, previous: Previous | None = None
+    ) -> Settled:
+        """Settle what is left open, from the data; an earlier fit has a voice."""
         how = self._consensus()
         model = self._plain_model(engine, how)
         way = self._way(engine, model, how, random_state)
         n_tries = self._or(self.n_init, how.n_init) if self._voted else 1
-        results = way.form(n_tries) if self._undecided or self._voted else []
+        voice = None if previous is None else previous.labels_of
+        results = way.form(n_tries, voice) if self._undecided or self._voted else []
         if results and results[0].labels is None:
-            way, results = self._otherwise(engine, model, how, results[0], n_tries, random_state)
+            way, results = self._otherwise(engine, model, how, results[0], n_tries, voice, random_state)
         first = results[0] if results else None
         model, (offset, reason) = self._decided(way, first), way.offset
         if reason == "criterion":
             offset = "matched" if model.matched else "none"
-        makers, lead = self._starts(engine, model, how, results if self._voted else [])
+        makers, lead = self._starts(engine, model, how, results if self._voted else [], previous)
         decisions = Decisions(
             start=" and ".join(dict.fromkeys(name for name, _ in makers)),
             n_starts=n_tries if self._voted else len(makers),
@@ -147,6 +151,7 @@ class DecidingMixin:
         how: Consensus,
         weak: ConsensusResult,
         n_tries: int,
+        voice: Voice | None,
         random_state: np.random.RandomState,
     ) -> tuple[Way, list[ConsensusResult]]:
         """A vote, where candidates found no elliptical clusters."""
@@ -154,7 +159,7 @@ class DecidingMixin:
         if self._n_clusters_per_task() is not None:
             warn_user(unused_clusters_per_task(reason))
         way = self._by_vote(engine, model, how, ("euclidean", reason), random_state)
-        first, *others = way.form(n_tries)
+        first, *others = way.form(n_tries, voice)
         return way, [replace(first, evidence=replace(first.evidence, gain=weak.evidence.gain)), *others]
 
     def _decided(self, way: Way, result: ConsensusResult | None) -> Model:
@@ -197,8 +202,9 @@ class DecidingMixin:
             how.form, engine, model, offset=offset[0], downweight=self._paced, random_state=random_state
         )  # fmt: skip
 
-        def several(n: int) -> list[ConsensusResult]:
-            return [form(embedder=embedder), *(form(embedder=None) for _ in range(n - 1))]  # others: other samples
+        def several(n: int, voice: Voice | None) -> list[ConsensusResult]:
+            others = [None] * (n - 1)  # see other samples
+            return [form(embedder=one, voice=voice) for one in (embedder, *others)]
 
         return Way(model, metric, offset, several, gain)
 
@@ -222,7 +228,11 @@ class DecidingMixin:
         frame = partial(
             how.frame, engine, model, offset=offset[0], measured=measured, per_task=per_task, random_state=random_state
         )
-        return Way(model, metric, offset, lambda n: [min((frame() for _ in range(n)), key=lambda one: one.value)])
+
+        def best(n: int, voice: Voice | None) -> list[ConsensusResult]:
+            return [min((frame(voice=voice) for _ in range(n)), key=lambda one: one.value)]
+
+        return Way(model, metric, offset, best)
 
     def _offset_asked(self, engine: Engine, model: Model) -> tuple[str, str]:
         """How the location of tasks is treated, and why; no reason: it is left to the data."""
@@ -236,7 +246,12 @@ class DecidingMixin:
         return ("none", "") if able else ("none", "unsupported")
 
     def _starts(
-        self, engine: Engine, model: Model, how: Consensus, results: list[ConsensusResult]
+        self,
+        engine: Engine,
+        model: Model,
+        how: Consensus,
+        results: list[ConsensusResult],
+        previous: Previous | None = None,
     ) -> tuple[list[tuple[str, Maker]], Any]:
         """Names of the starts and what draws them, and the kind of start that the fit follows where left open."""
         if results:
@@ -249,7 +264,10 @@ class DecidingMixin:
         kinds = tried(len(engine.labels)) if self.init == "auto" else [self.init]
         lead = STARTS[kinds[0]]
         n_init = (model.coupling.n_init or lead.n_init) if isinstance(self.n_init, str) else self.n_init
-        return [(kind, partial(STARTS[kind], engine, model)) for kind in kinds * n_init], lead
+        makers: list[tuple[str, Maker]] = [(kind, partial(STARTS[kind], engine, model)) for kind in kinds * n_init]
+        if previous is not None:
+            makers.append(("previous", partial(previous.start, engine, model)))
+        return makers, lead
 
     def _given(self, engine: Engine, model: Model) -> Any:
         """The memberships that were passed as `init`."""

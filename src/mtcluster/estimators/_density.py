@@ -185,7 +185,7 @@ class DensityMixin(FittedModelMixin):
         if n_samples < 1:
             raise ValueError(f"n_samples={n_samples!r} should be at least 1.")
         rng, known = check_random_state(self.random_state), host(self.tasks_).tolist()
-        centers, shares = host(self.means_), np.ones(self.n_clusters_)
+        centers, shares = host(self.means_), self._living().astype(float)
         if task is not None or len(known) == 1:
             [k] = [0] if task is None else positions([task], known)
             if k is None:

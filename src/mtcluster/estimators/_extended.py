@@ -89,7 +89,7 @@ def set_adapted(new: Any, engine: Engine, placed: Placement, parts: AllTasks, up
     """Set the attributes of a copy of the old model, whose arrays stay as they are."""
     c, m = parts.model.n_clusters, len(new.tasks_)
     sizes = np.zeros((len(parts.centers.Ms), c))
-    sizes[:m, : new.n_clusters_] = host(new.cluster_sizes_)
+    sizes[:m, : new._n_numbers] = host(new.cluster_sizes_)
     verdict = verdict_of(new, placed, None, None)
     groups = {i: own for i, own in verdict.groups.items() if i in parts.groups or placed.at[i] is not None}
     verdict = replace(verdict, groups=groups, held=parts.held)  # without those that are clusters now
@@ -97,7 +97,6 @@ def set_adapted(new: Any, engine: Engine, placed: Placement, parts: AllTasks, up
     if update:
         parts = replace(parts, centers=_updated(new, parts, sizes, S, T))
     np.add.at(sizes, parts.where, S)
-    new.n_clusters_ = c
     new.tasks_ = label_array([*host(new.tasks_).tolist(), *(engine.labels.tolist()[i] for i in placed.new)])
     _set_tasks(new, parts, sizes)
     _set_rows(new, engine, parts, verdict)
@@ -158,7 +157,7 @@ def _set_tasks(new: Any, parts: AllTasks, sizes: Array) -> None:
     if model.membership.labels_only:
         present[old:] &= sizes[old:] > 0
         present[np.arange(old, m), sizes[old:].argmax(axis=1)] = True
-    new.cluster_presence_ = present
+    new.cluster_presence_, new.n_clusters_ = present, int(present.any(axis=0).sum())
     new.task_relatedness_ = relatedness_by_common(centers.Ms.astype(np.float64), sizes, present)
     known = np.zeros((old, c))
     known[:, : host(new.cluster_support_).shape[1]] = host(new.cluster_support_)

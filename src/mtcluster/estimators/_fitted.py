@@ -64,7 +64,7 @@ class FittedModelMixin(TransformerMixin):
         """Memberships (n, c) of the training rows; rows sum to 1."""
         if "_memberships" in self.__dict__ or not hasattr(self, "labels_"):
             return self._memberships
-        return one_hot(self.labels_, self.n_clusters_, self.losses_.dtype, array_namespace(self.labels_))
+        return one_hot(self.labels_, self._n_numbers, self.losses_.dtype, array_namespace(self.labels_))
 
     def explain(self, stability: Any = None) -> None:
         """Print what the fit decided from the data, and on what evidence; `decisions_` holds the same as numbers.
@@ -189,15 +189,28 @@ class FittedModelMixin(TransformerMixin):
             )
         return engine
 
+    def _living(self) -> Array:
+        """(c,) which of the numbers are clusters that some task holds; others are no more."""
+        return np.asarray(host(self.cluster_presence_).any(axis=0))
+
+    @property
+    def _n_numbers(self) -> int:
+        """Rows of the arrays: clusters that are there, and numbers of those that are no more."""
+        return int(self.task_centers_.shape[1])
+
     def _placed(self, engine: Engine) -> tuple[Model, Centers]:
         """The fitted model and its centres for the tasks of an engine."""
         placed = self._place(engine)
         return placed.model, placed.centers
 
-    def _place(self, engine: Engine, rate: float | None = None, *, expected: bool = False) -> Placement:
-        """Where the tasks of an engine lie, with a warning about those that are new, or unusual if new ones are."""
+    def _placement(self, engine: Engine, rate: float | None = None) -> Placement:
+        """Where the tasks of an engine lie."""
         rate = getattr(self, "novelty_rate_", RATE) if rate is None else rate
-        placed = place_tasks(engine, fitted_tasks(self, *self._fitted()), rate)
+        return place_tasks(engine, fitted_tasks(self, *self._fitted()), rate)
+
+    def _place(self, engine: Engine, rate: float | None = None, *, expected: bool = False) -> Placement:
+        """The same, with a warning about tasks that are new, or unusual if new ones are expected."""
+        placed = self._placement(engine, rate)
         told = placed.notes if expected else [*placed.named, *placed.notes]
         if told:
             warn_user(" ".join(told))
@@ -279,7 +292,7 @@ class FittedModelMixin(TransformerMixin):
         engine = self._open(X, tasks, "predict_proba")
         labels_only = FORMS[self.membership_].labels_only
         found = self._probabilities(engine) if labels_only else self._read(engine)[0]
-        return engine.gather(found, width=self.n_clusters_)
+        return engine.gather(found, width=self._n_numbers)
 
     def score_samples(self, X: Any, *, tasks: Any = None) -> Array:
         """Minus the loss of each row: low values indicate outliers.

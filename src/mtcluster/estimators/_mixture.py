@@ -24,6 +24,7 @@ from ._base import MultiTaskClusterer
 from ._deciding import Settled
 from ._density import MOST_OWN, DensityMixin
 from ._multistart import Run
+from ._previous import Previous
 
 UNRELATED = 1e-3  # κ of a task that is left alone: its centres are its own
 VARIANCES = 2.0  # ν where a cluster has variances alone
@@ -95,6 +96,9 @@ class MultiTaskGaussianMixture(DensityMixin, MultiTaskClusterer):
         The most probable cluster of each row.
     n_clusters_ : int
         Number of clusters, given or chosen.
+    changes_ : Changes
+        After a fit with `previous`: how many rows moved from which cluster to which, and what was born, split, merged
+        or died.
     selection_ : Selection
         How the number was chosen: the reason, and a table of all numbers that were compared. Only where `n_clusters` is
         "auto" or a pair.
@@ -258,9 +262,11 @@ class MultiTaskGaussianMixture(DensityMixin, MultiTaskClusterer):
         rule = WEIGHTINGS[self.weighting].make(soft_rule="quantile", full_weight_share=start.full_weight_share)
         return Schedule((*before, float(self.final_fraction)), rule, 0, self.max_iter, self.tol)
 
-    def _prepare(self, engine: Engine, random_state: np.random.RandomState) -> Settled:
+    def _prepare(
+        self, engine: Engine, random_state: np.random.RandomState, previous: Previous | None = None
+    ) -> Settled:
         """What the consensus decided, as a mixture."""
-        settled = super()._prepare(engine, random_state)
+        settled = super()._prepare(engine, random_state, previous)
         model, decisions = settled.model, settled.decisions
         assert model.metric is not None
         assert decisions.consensus is not None

@@ -14,9 +14,10 @@ from ..core.starts import STARTS
 from ..core.weightings import SOFT_RULES, WEIGHTINGS
 from ._base import MultiTaskClusterer
 from ._metric import METRICS
+from ._streaming import StreamingMixin
 
 
-class SPMTC(MultiTaskClusterer):
+class SPMTC(StreamingMixin, MultiTaskClusterer):
     """Self-paced multi-task clustering: several related data sets, clustered together from easy examples to hard ones.
 
     Minimises, over centres M_k of each task, centres M in a subspace W that all tasks share, memberships P_k and
@@ -100,6 +101,8 @@ class SPMTC(MultiTaskClusterer):
         Number of starts of each kind; the fit with the lowest sum of losses is kept. "auto": as the start recommends,
         1 for a consensus or a random start and 3 for k-means (1 with `coupling="projection"`, where each costs an
         eigenproblem of the size of the data per stage). With many rows, k-means looks at a sample of them.
+    forgetting : float in (0, 1], default=1.0
+        What all earlier rows count with every call of `partial_fit`. 1: as much as new ones.
     random_state : int, RandomState or None, default=None
         Determines random number generation. Pass an int for reproducible results.
     n_jobs : int, default=None
@@ -113,7 +116,15 @@ class SPMTC(MultiTaskClusterer):
     labels_ : array of shape (n,)
         Cluster of each row.
     n_clusters_ : int
-        Number of clusters, given or chosen.
+        Number of clusters, given or chosen. After a fit with `previous` or a `partial_fit` arrays have room for more
+        numbers: those of clusters that are no more, which no task holds.
+    changes_ : Changes
+        After a fit with `previous`: how many rows moved from which cluster to which, and what was born, split, merged
+        or died.
+    drift_ : Drift
+        After `partial_fit`: how far tasks and clusters moved in each batch, and which clusters came and went.
+    statistics_ : Statistics
+        After `partial_fit`: the sums that stand for all rows so far.
     selection_ : Selection
         How the number was chosen: the reason, and a table of all numbers that were compared. Only where `n_clusters` is
         "auto" or a pair.
@@ -231,6 +242,7 @@ class SPMTC(MultiTaskClusterer):
         "task_offset": [Registered(OFFSETS, "auto")],
         "metric": [StrOptions(set(METRICS))],
         "n_clusters_per_task": [Mapping, "array-like", None],
+        "forgetting": [Interval(Real, 0, 1, closed="right")],
         "initial_fraction": [Interval(Real, 0, 1, closed="right")],
         "fraction_step": [Interval(Real, 0, 1, closed="right")],
         "warmup_iter": [StrOptions({"auto"}), Interval(Integral, 0, None, closed="left")],
@@ -258,6 +270,7 @@ class SPMTC(MultiTaskClusterer):
         tol: float = 1e-4,
         init: Any = "auto",
         n_init: Any = "auto",
+        forgetting: float = 1.0,
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -280,6 +293,7 @@ class SPMTC(MultiTaskClusterer):
         self.tol = tol
         self.init = init
         self.n_init = n_init
+        self.forgetting = forgetting
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose

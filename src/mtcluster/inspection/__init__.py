@@ -1,5 +1,7 @@
 """Inspection of fitted models and of labels: descriptions, judgements, explanations, outlier scores, reports."""
 
+from ..estimators._changes import Changes
+from ..estimators._drift import Drift
 from ._explanation import explain
 from ._judgement import Judgement, judge_labels
 from ._labels import LabelDescription
@@ -8,6 +10,8 @@ from ._relations import Relations, relations
 from ._report import Report, make_report
 
 __all__ = [
+    "Changes",
+    "Drift",
     "Judgement",
     "LabelDescription",
     "Relations",

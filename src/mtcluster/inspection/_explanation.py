@@ -72,15 +72,20 @@ def explain(model: Any, stability: Any = None) -> str:
 
 def describe(model: Any) -> list[str]:
     """The lines of `explain` on the fit itself, of a model whose arrays are in host memory."""
-    (m, c, _), n, made = model.task_centers_.shape, len(model.labels_), model.decisions_
+    m, c, n, made = len(model.tasks_), model.n_clusters_, len(model.labels_), model.decisions_
     head = f"{method_name(model)}: {count(c, 'cluster')} in {count(m, 'task')}, {count(n, 'row')}."
     chosen = [] if model.selection_ is None else [number_sentence(model.selection_, c)]
-    lines = [head, *chosen, _start(made, n, m)]
+    begun = n if model.drift_ is None or made.consensus is None else made.consensus.n_rows
+    lines = [head, *chosen, _start(made, begun, m)]
     if made.within_weight_reason != "none":
         lines += [_metric(made), *_sharing(made, model.within_weight_, model.tasks_.tolist()), _offset(made, model)]
     lines += _joined(model)
     lines += [f"Coupling: {made.coupling}. {COUPLINGS[made.coupling].explanation}"]
     lines += [_membership(made), _iterations(made, model.fractions_, model.n_iter_)]
+    if model.drift_ is not None:
+        calls = count(model.drift_.n_batches, "call")
+        lines.append(f"Stream: {calls} of partial_fit since. {' '.join(model.drift_.sentences)}".rstrip())
+    lines += [] if model.changes_ is None else [f"Since the previous model: {' '.join(model.changes_.sentences)}"]
     if m == 1:
         return lines
     names = [repr(task) for task in model.tasks_.tolist()]

@@ -18,14 +18,19 @@ PER_TASK = (
 )  # fmt: skip
 PER_ROW = ("labels_", "losses_", "task_indices_", "admitted_", "weight_trace_", "map_", "map_rows_")
 METRIC = ("metric_covariance_", "metric_directions_", "metric_rest_")  # of a shared metric
-OTHERS = ("objective_trace_", "n_iter_", "converged_", "decisions_", "selection_", "task_offset_", "metric_", "joined_")
+OTHERS = (
+    "objective_trace_", "n_iter_", "converged_", "decisions_", "selection_", "task_offset_", "metric_", "changes_",
+    "drift_", "joined_",
+)  # fmt: skip
 
 
 def on_host(model: Any, arrays: tuple[str, ...]) -> SimpleNamespace:
     """The attributes of a fitted model, the named arrays as NumPy arrays; None for an attribute that it lacks."""
     others = {name: getattr(model, name, None) for name in ("labels_", *OTHERS)}
     others |= {name: host(getattr(model, name)) for name in METRIC if hasattr(model, name)}
-    return SimpleNamespace(**others | {name: host(getattr(model, name)) for name in arrays}, method=method_name(model))
+    found = SimpleNamespace(**others | {name: host(getattr(model, name)) for name in arrays}, method=method_name(model))
+    found.n_clusters_ = getattr(model, "n_clusters_", found.task_centers_.shape[1])  # numbers may be more
+    return found
 
 
 def method_name(model: Any) -> str:
@@ -59,3 +64,9 @@ def comparable(model: Any) -> Array:
 def sharing(model: Any) -> Array:
     """Which tasks share, (m,); a single task counts as sharing."""
     return (model.within_weight_ < 1) | (len(model.tasks_) == 1)
+
+
+def gone(model: Any) -> Array:
+    """(c,) numbers of clusters of earlier fits that no task holds any more."""
+    held = np.any(model.cluster_presence_, axis=0)
+    return ~held & (len(held) > getattr(model, "n_clusters_", len(held)))

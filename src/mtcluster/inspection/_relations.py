@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._utils.tables import Table
 from ..core.arrays import Array
-from ._fitted import PER_TASK, PRESENT, UNSURE, on_host, sharing
+from ._fitted import PER_TASK, PRESENT, UNSURE, gone, on_host, sharing
 from ._words import count, listed, named
 
 
@@ -123,13 +123,16 @@ def relation_sentences(model: Any, names: list[str], row: str = "row", *, uncert
     words, together, m = relation_words(model), sharing(model), len(names)
     if m == 1 or not together.any():
         return []
-    empty = np.flatnonzero(~np.any(model.cluster_sizes_ > 0, axis=0)).tolist()
-    words[:, empty] = "empty"
+    without, over = ~np.any(model.cluster_sizes_ > 0, axis=0), np.flatnonzero(gone(model)).tolist()
+    words[:, without | gone(model)] = "empty"
+    empty = np.flatnonzero(without & ~gone(model)).tolist()
     last = [f"Without {row}s in any task: {named('cluster', empty)}. The data may hold fewer groups."] if empty else []
+    if over:
+        last.append(f"No more in any task: {named('cluster', over)}.")
     last = [*_without_location(model, names), *last]
     where = "every task" if together.all() else "every task that shares"
     if np.all(np.isin(words[together], ("shared", "empty"))):
-        return [f"Every cluster{' with rows' * bool(empty)} is present in {where}.", *last]
+        return [f"Every cluster{' with rows' * bool(empty or over)} is present in {where}.", *last]
     lines = []
     if common := np.flatnonzero(np.all(words[together] == "shared", axis=0)).tolist():
         lines.append(f"Present in {where}: {named('cluster', common)}.")

@@ -139,7 +139,7 @@ def _matrix(adata: Any, layer: str | None, use_rep: str | None) -> Any:
 
 def _write(adata: Any, model: Any, X: Any, key: str, source: dict[str, Any], pandas: Any) -> None:
     labels, codes, losses = (host(array) for array in (model.labels_, model.task_indices_, model.losses_))
-    names = [str(j) for j in range(model.n_clusters_)]
+    names = [str(j) for j in range(model.task_centers_.shape[1])]
     adata.obs[key] = pandas.Categorical.from_codes(labels, categories=names).remove_unused_categories()
     adata.obs[f"{key}_easiness"] = easiness(losses, codes)
     adata.obs[f"{key}_outlier"] = outlier_scores(losses, codes)

@@ -32,12 +32,15 @@ def trusted_types() -> tuple[str, ...]:
     from .._utils.tables import Table
     from ..certainty import Selection
     from ..consensus import Consensus, ConsensusEvidence, Decisions
+    from ..core.streaming import Statistics
+    from ..estimators._changes import Changes
+    from ..estimators._drift import Drift
     from ..estimators._harmony import Harmonized
     from ..inspection import LabelDescription
     from ..preprocessing import TablePreprocessor
 
     models = (getattr(estimators, name) for name in estimators.__all__)
-    parts = (Consensus, ConsensusEvidence, Decisions, Selection, Table)
+    parts = (Changes, Consensus, ConsensusEvidence, Decisions, Drift, Selection, Statistics, Table)
     classes = (*models, Harmonized, *parts, LabelDescription, TablePreprocessor)
     return tuple(sorted([*FOREIGN, *(f"{cls.__module__}.{cls.__qualname__}" for cls in classes)]))
 

@@ -93,7 +93,7 @@ def stability(
     if hasattr(model, "decisions_"):
         labels = np.maximum(labels, 0)  # −1: rows without any value, which are left out below
     noise = int(labels.min(initial=0) < 0)  # −1: rows that belong to no cluster are compared as one
-    c = max(int(labels.max()) + 1, getattr(model, "n_clusters_", 0)) + noise
+    c = max(int(labels.max()) + 1, _n_numbers(model)) + noise
     seed = int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
     reader = SPMTC()
     with (
@@ -151,7 +151,7 @@ def _frame(model: Any, names: list[Any], c: int) -> _Frame:
         share += isinstance(model, PerTask)
         return _Frame(False, "mean" if getattr(model, "center", False) else "none", share, present)
     share += 0 if pooled else host(model.within_weight_)
-    present[:, : model.n_clusters_] = host(model.cluster_presence_)
+    present[:, : _n_numbers(model)] = host(model.cluster_presence_)
     return _Frame(candidates_decide(made.metric, made.metric_reason), made.task_offset, share, present)
 
 
@@ -246,3 +246,8 @@ def _result(
         n_rows=len(found.weights),
         table=table_of(clusters, cells, between, sizes, tasks),
     )
+
+
+def _n_numbers(model: Any) -> int:
+    """Clusters of a model, and numbers of those that are no more; 0 where it does not tell."""
+    return int(model.cluster_presence_.shape[1]) if hasattr(model, "cluster_presence_") else 0

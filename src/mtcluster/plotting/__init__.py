@@ -16,10 +16,12 @@ from ._charts import (
     plot_selection,
     plot_stability,
 )
+from ._drift import plot_drift
 from ._map import plot_tasks
 
 __all__ = [
     "plot_cluster_sizes",
+    "plot_drift",
     "plot_objective",
     "plot_pace",
     "plot_relatedness",

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...core.arrays import Array
-from .._fitted import PRESENT, candidates_decided, feature_widths, sharing
+from .._fitted import PRESENT, candidates_decided, feature_widths, gone, sharing
 from .._relations import listed_places, relation_sentences, relation_words
 from .._words import count, listed, named, number, percent, plain, quoted, rounded
 
@@ -101,7 +101,7 @@ def sizes(model: Any, names: list[str]) -> dict[str, Any]:
         "relations": words.tolist(),
         "everywhere": np.flatnonzero(np.all(words[together] == "shared", axis=0) & (m > 1)).tolist(),
         "missing": missing,
-        "empty": np.flatnonzero(table.sum(axis=0) == 0).tolist(),
+        "empty": np.flatnonzero((table.sum(axis=0) == 0) & ~gone(model)).tolist(),
         "alone": np.flatnonzero(~together).tolist(),
         "decided": candidates_decided(model),
     }

@@ -46,18 +46,21 @@ def summarize(
         alike = relatedness_sentence(model.task_relatedness_, known, [quoted(name) for name in names])
     sizes, features = clusters.sizes(model, names), clusters.features(model, called)
     found = {
-        "title": text(title, 200) if title else f"{count(c, 'cluster')} in {count(m, 'data set')}",
+        "title": text(title, 200) if title else f"{count(model.n_clusters_, 'cluster')} in {count(m, 'data set')}",
         "method": text(model.method),
         "metric": model.metric_,
         "n_rows": n,
         "n_features": d,
-        "n_clusters": c,
+        "n_clusters": model.n_clusters_,
+        "n_numbers": c,
         "n_tasks": m,
         "tasks": [
             {"name": name, "rows": sum(rows), "alone": k in sizes["alone"]}
             for k, (name, rows) in enumerate(zip(names, sizes["rows"], strict=True))
         ],
         "overview": _overview(model, data or {}),
+        "changes": [] if model.changes_ is None else model.changes_.sentences,
+        "drift": [] if model.drift_ is None else model.drift_.sentences,
         "sizes": sizes,
         "features": features,
         "relatedness": {"matrix": rounded(np.where(known, model.task_relatedness_, np.nan), 6), "sentences": [alike]},
@@ -96,7 +99,7 @@ def _examples(
 
 
 def _overview(model: Any, data: dict[str, Any]) -> dict[str, Any]:
-    m, c, d = model.task_centers_.shape
+    (m, _, d), c = model.task_centers_.shape, model.n_clusters_
     rows = f"{count(len(model.labels_), 'example')} (rows) with {count(d, 'feature')} (columns)"
     came = f"{rows} in {count(m, 'data set')}, {'each ' * (m > 1)}called a task here."
     then = f"{model.method} divided them into {count(c, 'cluster')}"

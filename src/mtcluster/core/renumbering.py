@@ -1,0 +1,160 @@
+"""Numbers of clusters that outlive a fit: which cluster of a new fit is which of an old one, and arrays in its numbers.
+
+A number is the index of a cluster in every array. A cluster keeps its number as long as it is found again; one that is
+not stays in the arrays, held by no task, and a new one comes after the last number.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+
+from .arrays import Array, host
+from .blocks import Place
+from .centers import Centers
+from .model import Model
+
+LEAST_OVERLAP = 0.2  # share of rows that two clusters must have in common to be one: n_ij / mean of n_i and n_j
+
+
+def labelled(place: Place, Ps: list[Array]) -> tuple[Any, ...]:
+    """Labels, from labels or memberships (n, c)."""
+    return [P if P.ndim == 1 else place.xp.argmax(P, axis=1) for P in Ps], None
+
+
+def contingency(
+    place: Place,
+    old: list[Array],
+    old_losses: list[Array],
+    new: list[Array],
+    new_losses: list[Array],
+    *,
+    shape: tuple[int, int],
+) -> tuple[Array]:
+    """(3, c_old, c_new) the rows that an old and a new cluster have in common, and their old and new losses."""
+    found = np.zeros((3, shape[0] * shape[1]))
+    for a, La, b, Lb in zip(old, old_losses, new, new_losses, strict=True):
+        pairs = host(a).astype(np.intp) * shape[1] + host(b).astype(np.intp)
+        for i, weights in enumerate((None, host(La), host(Lb))):
+            found[i] += np.bincount(pairs, weights=weights, minlength=shape[0] * shape[1])
+    return (found.reshape(3, *shape),)
+
+
+def spacing(model: Model, centers: Centers, living: Array) -> Array:
+    """(c,) the squared distance of each living shared centre to the nearest other, in the metric of the model."""
+    Z, shape = centers.shared.astype(np.float64), model.shape(centers.runs(None))
+    if shape is not None:
+        Z = shape.power(Z[None], 0.5)[0]
+    apart = np.sum((Z[:, None] - Z) ** 2, axis=2)
+    apart[~living] = apart[:, ~living] = np.inf
+    np.fill_diagonal(apart, np.inf)
+    return apart.min(axis=1)
+
+
+def continued(common: Array, moved: Array, room: Array) -> Array:
+    """(c_new,) the old number of each new cluster, or −1 for one that none of the old clusters has become.
+
+    `common` (c_old, c_new) counts the rows of both. Clusters are matched so that they have as large a share of their
+    rows in common as possible, n_ij over the mean of n_i and n_j. `moved` (c_old, c_new) is how far, squared, these
+    rows lie from where the old cluster was, and `room` (c_old,) how far its nearest neighbour did: the share counts
+    1 − moved / room times, so that of two clusters that were one the one that stayed keeps the number, and one that
+    lies as far away as another cluster would is another one. What is left must be at least `LEAST_OVERLAP`: else a new
+    cluster would be forced into the number of one that has died. Of old clusters of about one size that merged, the
+    oldest gives the number: a cluster that was cut in two for a while is the same afterwards.
+    """
+    sizes = common.sum(axis=1)[:, None] + common.sum(axis=0)
+    share = 2 * common / np.where(sizes > 0, sizes, 1)
+    gain = share * (1 - np.clip(moved / np.maximum(room, np.finfo(np.float64).tiny)[:, None], 0, 1)) - LEAST_OVERLAP
+    c_old, c_new = common.shape
+    open_ = np.concatenate([gain, np.zeros((c_new, c_new))])  # a new cluster may stay without an old one, at no gain
+    rows, columns = linear_sum_assignment(open_, maximize=True)
+    found = np.full(c_new, -1)
+    kept = (rows < c_old) & (open_[rows, columns] > 0)
+    found[columns[kept]] = rows[kept]
+    for j in np.flatnonzero(found >= 0):
+        alike = 2 * common[:, j] >= np.maximum(common.sum(axis=1), common[found[j], j])  # most of it, and as many rows
+        oldest = np.setdiff1d(np.flatnonzero(alike & (gain[:, j] > 0)), found)
+        found[j] = min([int(found[j]), *oldest.tolist()])
+    return found
+
+
+@dataclass(frozen=True)
+class Numbering:
+    """Where the clusters of a fit stand in arrays that have room for clusters that are no more."""
+
+    numbers: Array  # (c,) of the clusters of the fit
+    width: int  # of the arrays
+
+    @classmethod
+    def after(cls, old: Array, n_old: int) -> Numbering:
+        """From the old number of each cluster, −1: none; these come after the last."""
+        born = old < 0
+        numbers = np.where(born, n_old + np.cumsum(born) - 1, old)
+        return cls(numbers, max(n_old, int(numbers.max()) + 1))
+
+    @property
+    def absent(self) -> Array:
+        """(width,) the numbers of clusters that are no more."""
+        found = np.ones(self.width, dtype=bool)
+        found[self.numbers] = False
+        return found
+
+    def spread(self, values: Array, axis: int, fill: Any) -> Array:
+        """An array with one entry per cluster along an axis, with the room; `fill`: a value or an array for others."""
+        values = np.moveaxis(values, axis, 0)
+        found = np.empty((self.width, *values.shape[1:]), dtype=values.dtype)
+        found[...] = np.moveaxis(fill, axis, 0)[: self.width] if np.ndim(fill) == values.ndim else fill
+        found[self.numbers] = values
+        return np.moveaxis(found, 0, axis)
+
+    def memberships(self, place: Place, Ps: list[Array]) -> tuple[Any, ...]:
+        """A job: labels, or memberships (n, c), in these numbers."""
+        xp = place.xp
+        where = np.full(self.width, len(self.numbers))
+        where[self.numbers] = np.arange(len(self.numbers))
+
+        def placed(P: Array) -> Array:
+            device = {} if xp is np else {"device": P.device}
+            if P.ndim == 1:
+                return xp.take(xp.asarray(self.numbers, **device), P)
+            return xp.take(xp.concat([P, xp.zeros_like(P[:, :1])], axis=1), xp.asarray(where, **device), axis=1)
+
+        return [placed(P) for P in Ps], None
+
+    def model(self, model: Model, n_tasks: int) -> Model:
+        """The model of one run, in which no task holds a cluster that is no more."""
+        held = model.held((1, n_tasks, len(self.numbers)))
+        given = model.log_shares
+        if given is not None:
+            given = self.spread(np.broadcast_to(given, held.shape)[0], 1, self.least_share(given, model))
+        return replace(model, n_clusters=self.width, present=self.spread(held, 2, False), log_shares=given)
+
+    def least_share(self, log_shares: Array, model: Model) -> float:
+        """The log of a proportion that no cluster has: it never counts, and is finite where labels are compared."""
+        return -np.inf if model.proportions else float(np.min(log_shares))
+
+    def centers(self, centers: Centers, model: Model, Z: Array, Ms: Array) -> Centers:
+        """Centres of one run; those of clusters that are no more are `Z` (c_old, d) and `Ms` (m, c_old, d).
+
+        Where rows are mixtures of centres, such a centre is 0, so that it has no part in any.
+        """
+        room = self.width - len(Z)
+        Z, Ms = np.pad(Z, ((0, room), (0, 0))), np.pad(Ms, ((0, 0), (0, room), (0, 0)))
+        if not model.membership.diagonal:
+            Z, Ms = np.zeros_like(Z), np.zeros_like(Ms)
+        M, W, shares = centers.M, centers.W, centers.log_shares
+        if M is not None and W is not None:
+            inside = np.asarray(Z, dtype=np.float64)
+            shape = model.shape(centers.runs(None))
+            inside = inside if shape is None else shape.power(inside[None], 1.0)[0]
+            M = self.spread(M, 0, inside @ W)
+        if shares is not None:
+            shares = self.spread(shares, 1, self.least_share(shares, model))
+        return replace(
+            centers, M=M, Ms=self.spread(centers.Ms, 1, Ms), Z=self.spread(centers.Z, 0, Z),
+            Q=self.spread(centers.Q, 0, 0.0), seen=self.spread(centers.seen, 1, False), log_shares=shares,
+            Ks=None if centers.Ks is None else self.spread(centers.Ks, 0, centers.common),
+        )  # fmt: skip

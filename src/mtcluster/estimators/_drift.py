@@ -1,0 +1,141 @@
+"""What a stream did: how far tasks and clusters moved in each batch, and which clusters came and went."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from scipy.stats import poisson
+
+from .._utils.tables import Table
+from .._utils.text import count
+from ..core.arrays import Array
+
+NOTABLE = 1.0  # spreads from which on a movement is put into words
+TOLD = 8  # movements that are
+FEW, RARE = 0.1, 1e-3  # share of the expected rows, and probability, at which a cluster has vanished from a batch
+ENOUGH = 5  # rows with which it is back
+
+WORDS = {
+    "born": "Batch {batch}: cluster {cluster} is new ({rows}).",
+    "vanished": "Batch {batch}: cluster {cluster} has {rows}, where about {expected:.0f} were expected.",
+    "returned": "Batch {batch}: cluster {cluster} is back ({rows}).",
+    "died": "Batch {batch}: cluster {cluster} has died; what was known about it is forgotten.",
+}
+
+
+@dataclass(frozen=True)
+class Drift:
+    """How far tasks and clusters moved in each batch of a stream, and which clusters came and went.
+
+    Distances are in units of the spread within clusters, in the metric of the model. `print(drift)` shows the table
+    and the sentences.
+
+    Attributes
+    ----------
+    table : Table
+        One row per batch, task and cluster with rows in it, and one per batch and task with cluster None for the
+        location of the task as a whole, which is not counted again in its clusters. "rows" (weighted), "apart": how far
+        these rows lay from where those of the same task and cluster lay before, beyond what their numbers explain, and
+        "moved": how far their common mean moved. A task that is new is compared with where the clusters were expected.
+    events : Table
+        One row per cluster that came or went: "batch", "event" ("born", "vanished" from the batch, "returned", or
+        "died" because its weight is forgotten), "cluster", "rows" and the "expected" number of rows.
+    n_batches : int
+        Batches so far, beside the fit that came first and is batch 0.
+    missing : list of int
+        Clusters that have vanished and not returned.
+    """
+
+    table: Table = field(default_factory=Table)
+    events: Table = field(default_factory=Table)
+    n_batches: int = 0
+    missing: list[int] = field(default_factory=list)
+
+    def after(self, rows: list[dict[str, Any]], events: list[dict[str, Any]]) -> Drift:
+        """With one more batch."""
+        batch = {"batch": self.n_batches + 1}
+        gone = {event["cluster"] for event in events if event["event"] == "vanished"}
+        back = {event["cluster"] for event in events if event["event"] in ("returned", "died")}
+        return Drift(
+            Table.from_rows([*self.table.rows(), *(batch | row for row in rows)]),
+            Table.from_rows([*self.events.rows(), *(batch | event for event in events)]),
+            self.n_batches + 1,
+            sorted((set(self.missing) | gone) - back),
+        )
+
+    @property
+    def sentences(self) -> list[str]:
+        """What is notable, in words."""
+        told = [
+            WORDS[event["event"]].format(**event | {"rows": count(round(event["rows"]), "row")})
+            for event in self.events.rows()
+        ]
+        far = sorted((row for row in self.table.rows() if row["apart"] >= NOTABLE), key=lambda row: -row["apart"])
+        for row in far[:TOLD]:
+            what = f"task {row['task']!r}" if row["cluster"] is None else f"cluster {row['cluster']} in {row['task']!r}"
+            told.append(
+                f"Batch {row['batch']}: the rows of {what} lay {row['apart']:.1f} spreads from where they had "
+                f"been; their centre followed by {row['moved']:.1f}."
+            )
+        more = len(far) - TOLD
+        return [*told, f"{count(more, 'smaller movement')} of at least one spread."] if more > 0 else told
+
+    def __str__(self) -> str:
+        return "\n".join([str(self.table), *self.sentences])
+
+
+def movements(
+    tasks: list[Any], before: Array, means: Array, after: Array, sizes: Array, known: Array, measure: Any, d: int
+) -> list[dict[str, Any]]:
+    """The rows of the table for one batch.
+
+    `before` and `after` (m, c, d) are centres, `means` those of the rows, `sizes` (m, c) their numbers, `known` (m, c)
+    those of the rows before; `measure` turns vectors (…, d) into such whose length is in units of the spread.
+    """
+    found: list[dict[str, Any]] = []
+    weights = sizes / np.maximum(sizes.sum(axis=1, keepdims=True), np.finfo(np.float64).tiny)
+    for k, task in enumerate(tasks):
+        here = np.flatnonzero(sizes[k] > 0)
+        if not len(here):
+            continue
+        seen, followed = (measure((x - before)[k, here]) for x in (means, after))
+        seen_all, followed_all = (weights[k, here] @ x for x in (seen, followed))
+        total = float(sizes[k].sum())
+        noise = d / np.maximum(sizes[k, here], 1.0) + d / np.maximum(known[k, here], 1.0) * (known[k, here] >= 1)
+        found.append(_row(task, None, total, seen_all, followed_all, float(weights[k, here] ** 2 @ noise)))
+        for i, j in enumerate(here.tolist()):
+            found.append(
+                _row(task, j, float(sizes[k, j]), seen[i] - seen_all, followed[i] - followed_all, float(noise[i]))
+            )
+    return found
+
+
+def _row(task: Any, cluster: int | None, rows: float, seen: Array, followed: Array, noise: float) -> dict[str, Any]:
+    apart = np.sqrt(max(float(seen @ seen) - noise, 0.0))  # means of few rows differ by so much
+    moved = float(np.sqrt(followed @ followed))
+    return {"task": task, "cluster": cluster, "rows": rows, "apart": float(apart), "moved": moved}
+
+
+def comings_and_goings(
+    seen: Array, expected: Array, living: Array, born: list[int], died: list[int], missing: list[int]
+) -> list[dict[str, Any]]:
+    """The events of one batch, from the rows (c,) of each cluster and how many were expected."""
+    found = []
+    for j in range(len(seen)):
+        n, wanted = float(seen[j]), float(expected[j])
+        if j in born:
+            event = "born"
+        elif j in died:
+            event = "died"
+        elif not living[j]:
+            continue
+        elif j not in missing and n <= FEW * wanted and poisson.cdf(n, wanted) < RARE:
+            event = "vanished"
+        elif j in missing and n >= ENOUGH:
+            event = "returned"
+        else:
+            continue
+        found.append({"event": event, "cluster": j, "rows": n, "expected": wanted})
+    return found

@@ -1,0 +1,53 @@
+"""Plot of a stream: how far tasks and clusters moved, batch by batch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ._style import GREY, INK, add_legend, attribute, colors, mark, new_axes
+
+SHAPES = {"born": "^", "vanished": "v", "returned": ">", "died": "x"}
+
+
+def plot_drift(model: Any, ax: Any = None) -> Any:
+    """Plot how far the rows of each cluster, and of the tasks as a whole, lay from where they had been, by batch.
+
+    A line is the largest distance over the tasks, in units of the spread within clusters. Marks at the lower edge tell
+    which clusters were born, vanished from a batch, returned or died.
+
+    Parameters
+    ----------
+    model : fitted model
+        Model with `drift_`, that of `partial_fit`.
+    ax : matplotlib axes, optional
+        Axes to draw on. None: new axes.
+
+    Returns
+    -------
+    ax : matplotlib axes
+        Axes with the plot.
+    """
+    drift = attribute(model, "drift_", "plot_drift")
+    ax = new_axes(ax, (7.0, 3.6))
+    rows = drift.table.rows()
+    clusters = sorted({row["cluster"] for row in rows if row["cluster"] is not None})
+    entries = []
+    for cluster, color in ((None, GREY), *zip(clusters, colors(clusters), strict=True)):
+        own = [row for row in rows if row["cluster"] == cluster]
+        batches = sorted({row["batch"] for row in own})
+        far = [max(row["apart"] for row in own if row["batch"] == batch) for batch in batches]
+        name = "tasks as a whole" if cluster is None else f"cluster {cluster}"
+        ax.plot(batches, far, color=color, linewidth=2.5 if cluster is None else 1.4, marker="o", markersize=3)
+        entries.append(mark("s", color, name))
+    top = max([row["apart"] for row in rows], default=1.0)
+    events = drift.events.rows()
+    for event in events:
+        ax.plot(event["batch"], -0.06 * top, marker=SHAPES[event["event"]], color=INK, clip_on=False)
+        ax.annotate(str(event["cluster"]), (event["batch"], -0.06 * top), (3, 3), textcoords="offset points")
+    entries += [mark(shape, INK, word) for word, shape in SHAPES.items() if any(e["event"] == word for e in events)]
+    ax.set(xlabel="batch", ylabel="distance, in spreads of a cluster", ylim=(-0.12 * top, 1.08 * top or 1.0))
+    ax.set_xticks(np.unique([row["batch"] for row in rows]))
+    add_legend(ax, entries)
+    return ax
