@@ -178,7 +178,7 @@ def test_other_features_than_in_fit_are_refused(method):
 
 def test_a_frame_with_other_columns_than_in_fit_is_refused():
     model = SPMTC(3, random_state=0).fit({"a": frame("pqrs"), "b": frame("pqrs")})
-    with pytest.raises(ValueError, match="feature names must be in the same order"):
+    with pytest.raises(ValueError, match="Feature names must be in the same order"):
         model.predict(frame("qprs"), tasks=["a"] * 30)
     with pytest.raises(ValueError, match=r"X\['b'\] has none of the columns of the fit \('p', .*: it has 'w'"):
         model.predict({"a": frame("pqrs"), "b": frame("wxyz")})

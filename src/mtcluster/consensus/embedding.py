@@ -279,4 +279,4 @@ def directional(summary: Summary) -> bool:
     mean = summary.sums.sum(axis=0) / summary.filled
     with np.errstate(over="ignore", invalid="ignore"):  # values whose squares overflow are refused later
         spread = max(summary.energy / summary.filled - mean @ mean, 0.0)
-    return bool(np.sqrt(summary.longest) - np.sqrt(summary.shortest) <= UNIT * np.sqrt(spread))
+        return bool(np.sqrt(summary.longest) - np.sqrt(summary.shortest) <= UNIT * np.sqrt(spread))

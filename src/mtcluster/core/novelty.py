@@ -23,10 +23,10 @@ from .model import Model
 from .readout import read_out
 from .sampling import Sampling, take_sample, take_whole
 
-SAMPLE = Sampling(3000, 300)
+SAMPLE = Sampling(1000, 300)
 MOST_TASKS = 10  # of the fit that join again
 MOST_GROUPS = 10  # of a task
-WITHOUT = 2  # clusters that tasks of the fit are tried without, one after the other
+WITHOUT = 1  # clusters that tasks of the fit are tried without, one after the other
 ORDINARY = 0.9  # share of tasks without anything new whose best group does not count as new
 
 
