@@ -20,7 +20,7 @@ from .scales import whitened, within_covariance
 
 FREE = 1e-3  # κ: the centre of a task is the mean of its rows
 SMALL, LEAST, MOST = 50, 10, 30  # rows of a small cluster, and how many of these there are
-MAX_ITER, TOL = 8, 1e-3
+MAX_ITER, FEW_ITER, TOL = 8, 2, 1e-3  # of a model, and of one whose many clusters only stand for a density
 DIRECTIONS, ROUNDS = 10, 20  # that wide rows follow, and how often these are found again
 
 
@@ -48,13 +48,13 @@ def complete(sample: list[Block], dimensions: int) -> list[Block]:
     white = blocks_of(whitened([_rows(block) for block in found], cov), us, 1.0)
     labels = [P[0] for P in kmeans(white, many, np.random.default_rng(0)).state.Ps]
     model = Model(many, 0.0, many, metric=Metric(None, cov), shrinkage=np.array([np.inf]))
-    return by_clusters(sample, model, labels)
+    return by_clusters(sample, model, labels, FEW_ITER)
 
 
-def by_clusters(sample: list[Block], model: Model, labels: list[Array]) -> list[Block]:
+def by_clusters(sample: list[Block], model: Model, labels: list[Array], max_iter: int = MAX_ITER) -> list[Block]:
     """The rows with what their cluster expects, after a few iterations of a model from these labels."""
     rows = Blocks([make_block(_rows(b), b.u.astype(np.float64), b.origin.astype(np.float64)) for b in sample])
-    state = alternate(rows, model, first_state(rows, model, [labels]), max_iter=MAX_ITER, tol=TOL).state
+    state = alternate(rows, model, first_state(rows, model, [labels]), max_iter=max_iter, tol=TOL).state
     terms = model.terms(state.centers, rows.origins, gaps=True)
     assert terms.gaps is not None
     found = []
