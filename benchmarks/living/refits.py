@@ -139,7 +139,7 @@ def same_data_again(seed: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def measure(seeds: range = range(5), digits: range = range(10)) -> dict[str, list[dict[str, Any]]]:
+def measured(seeds: range = range(5), digits: range = range(10)) -> dict[str, list[dict[str, Any]]]:
     """Everything, by the name of the table."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
