@@ -14,8 +14,8 @@ from . import adapt, features, geometry, missing, refits
 
 PARTS = {"adapt": adapt, "refits": refits, "features": features, "geometry": geometry, "missing": missing}
 HEAD = (
-    "# A model that lives\n\nMade by `python -m benchmarks.living --out docs/results/living`, with the sets of the data "
-    "folder if there is one. What the numbers say is in the [interpretation](interpretation.md).\n\n"
+    "# A model that lives\n\nMade by `python -m benchmarks.living --out docs/results/living`, with the sets of the "
+    "data folder if there is one. What the numbers say is in the [interpretation](interpretation.md).\n\n"
 )
 
 

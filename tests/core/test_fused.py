@@ -11,10 +11,11 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
-from mtcluster.core import fused, jobs
+from mtcluster.core import fused
 from mtcluster.core.arrays import Picked
 from mtcluster.core.blocks import Block, Weight, make_block
 from mtcluster.core.memberships import Binary
+from mtcluster.core.sums import row_sums
 from mtcluster.core.terms import TaskTerms
 
 ROOT = Path(__file__).parents[2]
@@ -44,7 +45,7 @@ def compare(n, d, c, picked, some, lacking):
     weight = Weight(w, w > 0 if some else None)
     found = fused.step(block, terms, P, weight)
     labels, losses = Binary().step(P, terms.quadratic(rows, block.sq), weight.selected)
-    S, T = jobs.row_sums(rows, labels, w, Binary(), c, xp)
+    S, T = row_sums(rows, labels, w, Binary(), c, xp)
     expected = labels, losses, xp.sum(w * losses, axis=1, dtype=xp.float64), S, T
     assert_array_equal(found[0], labels)
     if lacking:

@@ -6,12 +6,13 @@ import numpy as np
 
 from mtcluster.core.blocks import Blocks, make_block
 from mtcluster.core.couplings import COUPLINGS
-from mtcluster.core.jobs import row_sums, stage_weights
+from mtcluster.core.jobs import stage_weights
 from mtcluster.core.memberships import MEMBERSHIPS
 from mtcluster.core.model import Model
 from mtcluster.core.pacing import Schedule
 from mtcluster.core.quadratic import Quadratic
 from mtcluster.core.solver import solve
+from mtcluster.core.sums import row_sums
 from mtcluster.core.weightings import WEIGHTINGS
 
 

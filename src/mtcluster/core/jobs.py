@@ -6,17 +6,17 @@ row and, last, a sum or None. A `RowSource` runs it in every place and adds up t
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from . import fused
-from .arrays import MOST_ROWS, Array, Matrix, batch_of, host, is_sparse, like
-from .blocks import Block, GapSums, Place, Totals, Weight
-from .gaps import Met, RowGaps
+from .arrays import Array, Matrix, host, is_sparse, like
+from .blocks import Block, Place, Totals, Weight
+from .gaps import Met
 from .memberships import Membership
+from .sums import RowSums, missing_sums, row_sums
 from .weightings import Weighting
 from .weightings.quantiles import Gathered, masses
 
@@ -121,18 +121,11 @@ def totals(
             return gaps, *sums
         return gaps, *sums, covariance.moments(X, b.sq[part], like(b.origin, b.sq, b.xp), F, b.xp)
 
-    sums = _Sums(place, runs, n_clusters, membership, covariance is not None)
+    sums = RowSums(place, runs, n_clusters, membership, covariance is not None)
     for k, (gaps, *found) in place.over_pieces(runs * n_clusters, job):
         sums.add(k, *found)
         sums.add_gaps(k, gaps)
     return (sums.totals(),)
-
-
-def missing_sums(F: Array, G: Array, xp: Any) -> RowGaps:
-    """The weights F (R, c, n) of rows that lack values, where these are at the origin."""
-    R, c, n = F.shape
-    missing = host(xp.reshape(F, (R * c, n)) @ xp.astype(G, F.dtype)).astype(np.float64).reshape(R, c, -1)
-    return RowGaps(missing, np.zeros_like(missing), np.zeros_like(missing), None, np.zeros(R))
 
 
 def losses(place: Place, Ps: list[Array], *, terms: Terms, membership: Membership) -> tuple[Any, ...]:
@@ -177,7 +170,7 @@ def advance(
 
     new: list[list[Array]] = [[] for _ in blocks]
     Ls: list[list[Array]] = [[] for _ in blocks]
-    sums = _Sums(place, runs, c, membership, terms.own is not None and not last)
+    sums = RowSums(place, runs, c, membership, terms.own is not None and not last)
     answers = place.over_pieces(terms.n_columns, job)
     if all(fused.available(b, membership, own) for b, own in zip(blocks, local, strict=True)):
         answers = ((k, _fused(b, local[k], Ps[k], weights[k])) for k, b in enumerate(blocks))
@@ -287,101 +280,6 @@ def scatter(place: Place, weights: list[Weight], *, V: Array | None, sharing: Ar
 def energies(place: Place) -> tuple[Array]:
     """Σ u ‖x − origin‖² of each task, (m,)."""
     return weighted_sums(place, [b.sq for b in place.blocks])
-
-
-def row_sums(
-    X: Matrix, P: Array, w: Array, membership: Membership, n_clusters: int, xp: Any = np
-) -> tuple[Array, Array]:
-    """S = PᵀVP (R, c, c), or its diagonal for labels, and T = PᵀVX (R c, d) of some rows with weights w = u v."""
-    F = membership.columns(P, w, n_clusters, xp)
-    runs, c, n = F.shape
-    if w.shape[0] < runs and membership.diagonal and not is_sparse(X):  # one multiplication serves all runs
-        return xp.astype(F @ w[0, :], xp.float64), _times(xp.reshape(F, (runs * c, n)), X * w.T, xp)
-    weighted = F * w[:, None, :]
-    return membership.moments(F, weighted, xp), _times(xp.reshape(weighted, (runs * c, n)), X, xp)
-
-
-def _times(F: Array, X: Matrix, xp: Any) -> Array:
-    """F X, (c, n) by (n, d), in sums over no more rows than single precision bears."""
-    if is_sparse(X):
-        return (X.T @ F.T).T
-    n = X.shape[0]
-    if n <= MOST_ROWS:
-        return F @ X
-    size = batch_of(n)
-    whole = n - n % size
-    batches = xp.permute_dims(xp.reshape(X[:whole, :], (whole // size, size, X.shape[1])), (0, 2, 1))
-    columns = xp.permute_dims(xp.reshape(F[:, :whole], (F.shape[0], whole // size, size)), (1, 2, 0))
-    total = xp.sum(batches @ columns, axis=0, dtype=xp.float64).T
-    return total if whole == n else total + xp.astype(F[:, whole:] @ X[whole:, :], xp.float64)
-
-
-class _Sums:
-    """Adds up in the order of the pieces, whichever thread was first."""
-
-    def __init__(self, place: Place, runs: int, n_clusters: int, membership: Membership, second: bool = False) -> None:
-        m, c, d = len(place.Xs), n_clusters, place.Xs[0].shape[1]
-        self.place, self.shape = place, (runs, m, c, d)
-        self.shape_of_S = (runs, m, c) if membership.diagonal else (runs, m, c, c)
-        self.second = second  # do second moments follow?
-        self.parts: list[list[Array] | None] = [None] * m
-        self.gaps: GapSums | None = None
-        self.extra = np.zeros(runs)
-
-    def add(self, k: int, *found: Array) -> None:
-        """Sums of a piece of task k: its value, where there is one, S and T, and second moments of the clusters."""
-        xp, sums = self.place.xp, self.parts[k]
-        if sums is None:
-            self.parts[k] = [x if x.dtype == xp.float64 else xp.astype(x, xp.float64) for x in found]
-        else:
-            for i, x in enumerate(found):
-                sums[i] += x
-
-    def add_gaps(self, k: int, found: RowGaps | None) -> None:
-        """What missing values of a piece of task k add."""
-        if found is None:
-            return
-        if self.gaps is None:
-            self.gaps = GapSums(np.zeros(self.shape), np.zeros(self.shape), np.zeros(self.shape), None)
-        for name in ("missing", "own", "shared"):
-            getattr(self.gaps, name)[:, k] += getattr(found, name)
-        if found.XX is not None:
-            XX = found.XX if self.gaps.XX is None else self.gaps.XX + found.XX
-            self.gaps = replace(self.gaps, XX=XX)
-        self.extra += found.value
-
-    def totals(self) -> Totals:
-        runs, _, c, d = self.shape
-        S, T, value, XX = np.zeros(self.shape_of_S), np.zeros(self.shape), np.zeros(runs), None
-        found = _fetched(self.parts, self.place.xp)
-        for k, parts in enumerate(found):
-            found[k] = None  # as large as the centres of a task
-            if parts is None:
-                continue
-            if self.second:
-                *parts, moments = parts
-                XX = moments if XX is None else XX + moments
-            if len(parts) != 2:
-                value += parts[0]
-            if len(parts) > 1:
-                S[:, k] = parts[-2]
-                T[:, k] = parts[-1].reshape(runs, c, d)
-        return Totals(S, T, value + self.extra, XX, self.gaps)
-
-
-def _fetched(sums: list[list[Array] | None], xp: Any) -> list[list[Array] | None]:
-    """Small arrays, of the same shapes for each task, in NumPy's memory: in one transfer."""
-    some = next((parts for parts in sums if parts), None)
-    if xp is np or some is None:
-        return sums
-    flat = xp.concat([xp.reshape(x, (-1,)) for parts in sums if parts for x in parts])
-    shapes = [tuple(x.shape) for x in some]
-    cuts = np.cumsum([math.prod(shape) for shape in shapes])
-    lines = iter(host(flat).reshape(-1, cuts[-1]))
-    return [
-        [x.reshape(shape) for x, shape in zip(np.split(next(lines), cuts[:-1]), shapes, strict=True)] if parts else None
-        for parts in sums
-    ]
 
 
 def _joined(parts: list[Array], runs: int, block: Block, like: Array | None = None) -> Array:

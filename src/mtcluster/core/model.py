@@ -24,10 +24,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from . import frames
+from . import frames, updates
 from .arrays import Array
 from .blocks import GapSums, PerRow, RowSource
-from .centers import TINY, Centers, between, centers_of, coordinate_means
+from .centers import Centers
 from .couplings import Coupling, Reconstruction
 from .covariances import Covariance, Own
 from .gaps import Gaps
@@ -159,51 +159,8 @@ class Model:
             return frames.estimate(self, S, T, last, origins, spread, XX, gaps)
         if gaps is not None:
             assert origins is not None
-            return self._observed_centers(S, T, last, subspaces, origins, gaps)
-        S_all, T_all = self.pooled(S, T)
-        if last is None:
-            size = S_all.sum(axis=tuple(range(1, S_all.ndim)))
-            mean = T_all.sum(axis=1, keepdims=True) / np.maximum(size, np.finfo(np.float64).tiny)[:, None, None]
-        Z, Q = centers_of(S_all, T_all, mean if last is None else last.Z), between(S_all, T_all)
-        W, M, shared = self._projected(subspaces, Z, Q)
-        if self.pools:
-            return _without_own(W, M, shared, Z, Q, T.shape)
-        seen = (S if S.ndim < T.ndim else np.einsum("rkii->rki", S)) > 0
-        fallback = None
-        if not seen.all():
-            fallback = self.placed_points(shared, S.shape[1])
-            if last is not None:
-                fallback = np.where(last.seen[..., None], last.Ms, fallback)
-                seen = seen | last.seen
-        return Centers(W, M, centers_of(S, T, fallback), Z, Q, seen)
-
-    def _observed_centers(
-        self, S: Array, T: Array, last: Centers | None, subspaces: list[Subspace] | None, origins: Array, gaps: GapSums
-    ) -> Centers:
-        """The same where values are missing: each coordinate of a centre is the mean of the rows that have it."""
-        N, T = S[..., None] - gaps.missing, T - gaps.missing * origins[:, None]
-        N_all, T_all = self.pooled(N, T)
-        middle = T_all.sum(axis=1, keepdims=True) / np.maximum(N_all.sum(axis=1, keepdims=True), TINY)
-        Z = coordinate_means(N_all, T_all, middle if last is None else last.Z)
-        sizes = self.pooled(S, np.zeros((*S.shape, origins.shape[1])))[0]
-        Q = np.sqrt(sizes)[..., None] * Z
-        W, M, shared = self._projected(subspaces, Z, Q)
-        if self.pools:
-            return _without_own(W, M, shared, Z, Q, T.shape)
-        placed, seen = self.placed_points(shared, S.shape[1]), S > 0
-        if last is not None:
-            placed, seen = np.where(last.seen[..., None], last.Ms, placed), seen | last.seen
-        return Centers(W, M, coordinate_means(N, T, placed), Z, Q, seen)
-
-    def _projected(
-        self, subspaces: list[Subspace] | None, Z: Array, Q: Array
-    ) -> tuple[Array | None, Array | None, Array]:
-        """W and M, and the shared centres M Wᵀ; without subspaces Z itself."""
-        if subspaces is None:
-            return None, None, Z
-        W = np.stack([make(q, z, self.n_components) for make, q, z in zip(subspaces, Q, Z, strict=True)])
-        M = Z @ W  # eq. 16
-        return W, M, M @ np.swapaxes(W, 1, 2)
+            return updates.observed(self, S, T, last, subspaces, origins, gaps)
+        return updates.plain(self, S, T, last, subspaces)
 
     def terms(
         self, centers: Centers, origins: Array, *, energy: bool = True, shape: Shape | None = None, gaps: bool = False
@@ -353,14 +310,6 @@ class State:
             return self
         Ps, Ls, weights, _ = rows.apply(partial(pick_runs, at=at), self.Ps, self.Ls, self.weights, outputs=3)
         return State(self.centers.runs(at), Ps, Ls, weights)
-
-
-def _without_own(
-    W: Array | None, M: Array | None, shared: Array, Z: Array, Q: Array, shape: tuple[int, ...]
-) -> Centers:
-    """Centres where those of tasks do not count: they are found at the end."""
-    Ms = np.broadcast_to(shared[:, None], shape)
-    return Centers(W, M, Ms, Z, Q, np.ones(shape[:3], dtype=bool))
 
 
 def _products(Y: Array, Z: Array, diagonal: bool) -> Array:
