@@ -76,6 +76,7 @@ class RowSums:
         self.extra += found.value
 
     def totals(self) -> Totals:
+        """The sums of all pieces."""
         runs, _, c, d = self.shape
         S, T, value, XX = np.zeros(self.shape_of_S), np.zeros(self.shape), np.zeros(runs), None
         found = _fetched(self.parts, self.place.xp)
