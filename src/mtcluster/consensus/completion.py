@@ -18,9 +18,10 @@ from ..core.solver import alternate, first_state
 from .members import blocks_of
 from .scales import whitened, within_covariance
 
-FREE = 1e-3  # κ: the centre of a task is the mean of its rows
+FREE = 1e-9  # κ: the centre of a task is the mean of its rows
 SMALL, LEAST, MOST = 50, 10, 30  # rows of a small cluster, and how many of these there are
 MAX_ITER, FEW_ITER, TOL = 8, 2, 1e-3  # of a model, and of one whose many clusters only stand for a density
+ROUNDING = 1e-14  # share of a value that means nothing
 DIRECTIONS, ROUNDS = 10, 20  # that wide rows follow, and how often these are found again
 
 
@@ -65,8 +66,11 @@ def by_clusters(sample: list[Block], model: Model, labels: list[Array], max_iter
 
 
 def _as_blocks(Xs: list[Array], sample: list[Block]) -> list[Block]:
-    """Whole rows in the type that the sample has."""
-    return [make_block(X.astype(b.X.dtype), b.u, b.origin) for X, b in zip(Xs, sample, strict=True)]
+    """Whole rows in the type that the sample has; nothing is expected beyond what was seen in a column."""
+    with np.errstate(invalid="ignore"):
+        seen = np.concatenate([_rows(block) for block in sample])
+        low, high = np.nanmin(seen, axis=0), np.nanmax(seen, axis=0)
+    return [make_block(np.clip(X, low, high).astype(b.X.dtype), b.u, b.origin) for X, b in zip(Xs, sample, strict=True)]
 
 
 def _rows(block: Block) -> Array:
@@ -74,11 +78,17 @@ def _rows(block: Block) -> Array:
 
 
 def _variances(sample: list[Block]) -> Array:
-    """(d,) of each column around the means of the tasks; 1 where it has none."""
+    """(d,) of each column around the means of the tasks; that of a usual column where it has none."""
     apart = np.concatenate([_rows(block) - block.origin for block in sample])
-    with np.errstate(invalid="ignore"):
-        found = np.nanmean(apart**2, axis=0)
-    return np.where(found > 0, found, 1.0)
+    found = np.nanmean(apart**2, axis=0)
+    usable = (found > 0) & ~constant_columns(np.concatenate([_rows(block) for block in sample]))
+    return np.where(usable, found, np.median(found[usable]) if usable.any() else 1.0)
+
+
+def constant_columns(X: Array) -> Array:
+    """(d,) columns that hold one value alone, up to rounding: they say nothing."""
+    low, high = np.nanmin(X, axis=0), np.nanmax(X, axis=0)
+    return high - low <= ROUNDING * np.maximum(np.abs(low), np.abs(high))
 
 
 def _by_directions(sample: list[Block]) -> list[Block]:

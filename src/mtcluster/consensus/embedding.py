@@ -24,7 +24,7 @@ from ..core.blocks import Block, RowSource
 from ..core.jobs import energies
 from ..core.offsets import OFFSETS, Offsets
 from ..core.sampling import Sampling, take_sample
-from .completion import complete, has_gaps
+from .completion import complete, constant_columns, has_gaps
 from .directions import leading_directions, times
 
 UNIT = 1e-3  # rows whose lengths differ by no more than this share of their spread are directions
@@ -142,7 +142,7 @@ class Embedder:
     def with_sample(self, sample: list[Block]) -> Embedder:
         """The same with other values in place of those that are missing."""
         found = copy(self)
-        for name in ("V", "coordinates", "_whole", "scale", "neighbors", "_plain", "unit"):
+        for name in ("V", "coordinates", "_whole", "_constant", "scale", "neighbors", "_plain", "unit"):
             found.__dict__.pop(name, None)
         found.sample, found._embeddings = sample, {}
         return found
@@ -160,12 +160,17 @@ class Embedder:
         """The rows of each task in these directions."""
         if self.V is not None:
             return [times(b.X, self.V) for b in self.sample]
-        return [Y / self.scale for Y in self._whole]
+        return [np.where(self._constant, 0.0, Y / self.scale) for Y in self._whole]
 
     @cached_property
     def _whole(self) -> list[Array]:
         whole = [rows_at(b.X, slice(0, len(b))) for b in self.sample]
         return [(X.toarray() if sparse.issparse(X) else X).astype(np.float64) for X in whole]
+
+    @cached_property
+    def _constant(self) -> Array:
+        """(d,) columns that hold one value alone, up to rounding: they say nothing."""
+        return constant_columns(np.concatenate(self._whole))
 
     @cached_property
     def scale(self) -> Array | float:
@@ -179,7 +184,8 @@ class Embedder:
         middle = sum(u @ Y for Y, u in pairs) / N
         total = sum(u @ (Y - middle) ** 2 for Y, u in pairs) / N
         scale = np.sqrt(np.maximum(within, 1e-6 * total))
-        return np.where(scale > 0, scale, 1.0)
+        usable = (scale > 0) & ~self._constant
+        return np.where(usable, scale, np.median(scale[usable]) if usable.any() else 1.0)
 
     @cached_property
     def neighbors(self) -> list[tuple[Array, Array]]:

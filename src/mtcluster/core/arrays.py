@@ -18,6 +18,7 @@ PIECE = 2**18  # numbers of X, and of values per row, that are worked on at a ti
 LARGEST_PIECE = 2**21  # many threads need larger pieces: between NumPy calls a piece keeps all others waiting
 MOST_ROWS, LEAST_ROWS = 2**13, 2**6  # of a piece: in longer sums single precision would drift
 DEVICE_ROWS = 2**10  # rows that an accelerator adds up in one sum of a batch: what an H200 is fastest with
+NOTHING = 1e-5  # share of a weight that may be rounding of a sum in single precision
 MOST_KEPT = 64
 _KEPT: dict[tuple[Any, ...], Array] = {}
 DEVICE_PIECE = 2**28  # an accelerator has no such cache, and starting a piece costs it more
@@ -182,11 +183,17 @@ def summarize(Xs: Sequence[Matrix], us: Sequence[Array], xp: Any = np) -> Summar
             filled += float(w[squares > 0].sum())
             squares = squares[(w > 0) & (squares > 0)]
             shortest, longest = squares.min(initial=shortest), squares.max(initial=longest)
-    observed = np.maximum(sizes[:, None] - missing, 0) if gaps else sizes[:, None]
+    observed = remaining(sizes[:, None], missing) if gaps else sizes[:, None]
     counting = np.array([int(np.count_nonzero(host(u) > 0)) for u in us])
     return Summary(
         rows, counting, sizes, sums, entries, energy, filled, float(shortest), float(longest), observed, gaps
     )
+
+
+def remaining(total: Array, missing: Array) -> Array:
+    """The weight of the rows that have a value; 0 where the rest is rounding."""
+    found = total - missing
+    return np.where(found > NOTHING * total, found, 0.0)
 
 
 def host(values: Any) -> Array:

@@ -28,6 +28,7 @@ from .arrays import (
     is_sparse,
     like,
     pieces,
+    remaining,
     rows_at,
     squared_norms,
     summarize,
@@ -99,6 +100,10 @@ class GapSums:
         both = [XX for XX in (self.XX, other.XX) if XX is not None]
         XX = sum(both[1:], both[0]) if both else None
         return GapSums(self.missing + other.missing, self.own + other.own, self.shared + other.shared, XX)
+
+    def observed(self, S: Array, T: Array, origins: Array) -> tuple[Array, Array]:
+        """Weights (R, m, c, d) and sums of the values that are there, from S (R, m, c), T and the origins (m, d)."""
+        return remaining(S[..., None], self.missing), T - self.missing * origins[:, None]
 
     def runs(self, at: list[int]) -> GapSums:
         """Those of some runs."""

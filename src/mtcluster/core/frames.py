@@ -85,7 +85,7 @@ def completed_sums(
     if gaps is None:
         return T, T
     if last is None:
-        N, T = S[..., None] - gaps.missing, T - gaps.missing * origins[:, None]
+        N, T = gaps.observed(S, T, origins)
         of_all, sums = N.sum(axis=1, keepdims=True), T.sum(axis=1, keepdims=True)
         pooled = coordinate_means(of_all, sums, origins[:, None])
         T = S[..., None] * coordinate_means(N, T, pooled)
@@ -188,7 +188,8 @@ def _shape(
         spread = replace(spread, XX=spread.XX + gaps.XX)
     G, total = residual_scatter(model, centers, S, T, origins, spread, T_own)
     sizes = np.broadcast_to(spread.total, (len(S),))
-    return metric.estimate(G, total, sizes, d)
+    found = metric.estimate(G, total, sizes, d)
+    return found if gaps is None else metric.bounded(found)
 
 
 def residual_scatter(

@@ -48,6 +48,17 @@ class Metric:
         left = np.maximum(total - np.einsum("rii->r", G), 0) / others
         return Shape(self.V, K, (left + nu * self.rest) / (sizes + nu))
 
+    def bounded(self, shape: Shape) -> Shape:
+        """S not below what the prior alone would make it: of sums with rounding errors it might be."""
+        L = np.linalg.cholesky(self.prior)
+        back = np.linalg.inv(L)
+        values, vectors = np.linalg.eigh(back @ shape.K @ back.T)
+        least = self.strength / (1 + self.strength)
+        if values.min() >= least * 0.5:
+            return shape
+        root = L @ vectors
+        return Shape(shape.V, (root * np.maximum(values, least)[:, None]) @ np.swapaxes(root, 1, 2), shape.rest)
+
     def penalty(self, shape: Shape, sizes: Array, n_features: int) -> Array:
         """(N + ν) log|S| + ν tr(S0 A) of each run."""
         nu, others = self.strength * sizes, n_features - shape.K.shape[1]

@@ -15,7 +15,7 @@ import numpy as np
 
 from .arrays import Array, is_sparse
 from .blocks import Block, Blocks, PerRow, Place, RowSource, Weight, make_block
-from .centers import Centers
+from .centers import TINY, Centers
 from .gaps import without_values
 from .groups import Seen, best_group, seen
 from .joining import Joined, Known, join
@@ -25,6 +25,7 @@ from .sampling import Sampling, take_sample, take_whole
 
 SAMPLE = Sampling(1000, 300)
 MOST_TASKS = 10  # of the fit that join again
+ROUNDING = 1e-6  # loss per feature, with a metric, that means nothing
 MOST_GROUPS = 10  # of a task
 WITHOUT = 1  # clusters that tasks of the fit are tried without, one after the other
 ORDINARY = 0.9  # share of tasks without anything new whose best group does not count as new
@@ -40,8 +41,11 @@ class Usual:
 
     def loss(self, rate: float, scale: float = 0.0) -> float:
         """The loss that a share `rate` of ordinary rows exceeds, where `scale` is the median one; 0: it is unknown."""
+        if np.isinf(scale):  # no row of such a task is too far
+            return np.inf
         if scale > 0 and len(self.ratios):
-            return scale * float(np.quantile(self.ratios, 1 - rate, method="higher"))
+            found = scale * float(np.quantile(self.ratios, 1 - rate, method="higher"))
+            return max(found, float(self.losses[0]))  # at least what rounding makes
         return float(np.quantile(self.losses, 1 - rate, method="higher")) if len(self.losses) else np.inf
 
     @property
@@ -55,8 +59,9 @@ def learn_usual(
 ) -> Usual:
     """Losses and scores of the tasks of a fit, each as a task that joins the others; `sizes` (m, c) of clusters."""
     sample = take_whole(rows, SAMPLE, rng, model, centers)[0]
+    nothing = _rounding(sample, model)
     if not model.membership.diagonal:
-        Ls = read_out(Blocks(sample).place, model=model, centers=centers)[1]
+        Ls = [np.maximum(L, nothing) for L in read_out(Blocks(sample).place, model=model, centers=centers)[1]]
         return _sorted(Ls, [L / loss_scale(L, b.u) for L, b in zip(Ls, sample, strict=True)], [])
     losses: list[Array] = []
     ratios: list[Array] = []
@@ -71,12 +76,21 @@ def learn_usual(
         others = _moved(model, alone, shared)
         found = join(own, model.for_tasks([k]), others, [0], replace(known, held=held, sizes=known.sizes * held))
         Ls = read_out(own.place, model=found.model, centers=found.centers)[1][0].astype(np.float64)
+        Ls = np.maximum(Ls, nothing)
         losses.append(Ls[some])
         if found.enough[0]:
             ratios.append(Ls[some] / loss_scale(Ls, block.u))
             view = seen(block, found.model, found.centers, held)
             scores += [_score(part, rng) for part in _compositions(view, labels, rng)]
     return _sorted(losses, ratios, scores)
+
+
+def _rounding(sample: list[Block], model: Model) -> float:
+    """A loss that means nothing: rounding makes losses of about that size of rows that lie on their centres."""
+    if model.metric is not None:
+        return ROUNDING * sample[0].X.shape[1]
+    eps = float(np.finfo(sample[0].sq.dtype).eps)
+    return 100 * eps * float(np.mean(np.concatenate([b.sq for b in sample]), dtype=np.float64))
 
 
 def _sorted(losses: list[Array], ratios: list[Array], scores: list[float]) -> Usual:
@@ -99,6 +113,8 @@ def _score(view: Seen, rng: np.random.Generator) -> float:
 
 def loss_scale(losses: Array, u: Array) -> float:
     """The median loss of the rows of a task, by which others are compared with it; 1 where it is 0."""
+    if not len(losses):
+        return 1.0
     order = np.argsort(losses)
     mass = np.cumsum(u[order])
     median = float(losses[order[np.searchsorted(mass, mass[-1] / 2)]])
@@ -245,7 +261,7 @@ def loss_scales(rows: RowSource, found: Joined, rng: np.random.Generator) -> Arr
 
 def outlying(rows: RowSource, Ls: PerRow, limits: Array) -> Array:
     """(m,) the share of the rows of each task with a larger loss."""
-    return rows.apply(partial(_above, limits=limits), Ls)[-1] / rows.summary.sizes
+    return rows.apply(partial(_above, limits=limits), Ls)[-1] / np.maximum(rows.summary.sizes, TINY)
 
 
 def _above(place: Place, Ls: list[Array], *, limits: Array) -> tuple[Array]:

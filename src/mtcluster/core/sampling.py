@@ -29,7 +29,7 @@ class Sampling:
 
 def draw_by_task(counts: list[int], how: Sampling, rng: Any) -> list[Array]:
     """Positions of sampled rows of each task, in order, by its share of all rows; all rows, if they are few."""
-    total = sum(counts)
+    total = max(sum(counts), 1)
     positions = []
     for count in counts:
         size = max(min(count, how.task_sample), round(how.sample * count / total))

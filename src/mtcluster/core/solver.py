@@ -178,8 +178,7 @@ def solve(
         if totals.gaps is None:
             Ms = centers_of(totals.S, totals.T, placed)
         else:
-            missing = totals.gaps.missing
-            Ms = coordinate_means(totals.S[..., None] - missing, totals.T - missing * rows.origins[:, None], placed)
+            Ms = coordinate_means(*totals.gaps.observed(totals.S, totals.T, rows.origins), placed)
         state = replace(state, centers=replace(state.centers, Ms=Ms))
     state = replace(state, centers=model.complete(state.centers))
     return [_fit_of(rows, model, pace, state, results, weight_trace, prepared, run) for run in range(len(starts))]

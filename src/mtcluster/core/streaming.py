@@ -125,6 +125,9 @@ def centers_from(model: Model, kept: Statistics, last: Centers) -> Centers:
     subspaces = model.coupling.subspaces(model, _Features(T.shape[3]), None, None, 1)  # type: ignore[arg-type]
     before = replace(last, W=None, M=None, Z=last.shared).runs(None)
     found = model.update_centers(S, T, before, subspaces, kept.origins, spread)
+    shape = model.shape(found)
+    if shape is not None and model.metric is not None:
+        found = replace(found, K=model.metric.bounded(shape).K)
     if model.pools:
         found = replace(found, Ms=centers_of(S, T, model.placed(found, m)))
     return model.complete(found).runs(0)

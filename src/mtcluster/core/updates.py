@@ -45,9 +45,9 @@ def observed(
     gaps: GapSums,
 ) -> Centers:
     """The same where values are missing: each coordinate of a centre is the mean of the rows that have it."""
-    N, T = S[..., None] - gaps.missing, T - gaps.missing * origins[:, None]
+    N, T = gaps.observed(S, T, origins)
     N_all, T_all = model.pooled(N, T)
-    middle = T_all.sum(axis=1, keepdims=True) / np.maximum(N_all.sum(axis=1, keepdims=True), TINY)
+    middle = coordinate_means(N_all.sum(axis=1, keepdims=True), T_all.sum(axis=1, keepdims=True), origins.mean(axis=0))
     Z = coordinate_means(N_all, T_all, middle if last is None else last.Z)
     sizes = model.pooled(S, np.zeros((*S.shape, origins.shape[1])))[0]
     Q = np.sqrt(sizes)[..., None] * Z

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -20,6 +21,7 @@ from ..core.model import Model
 from ..core.offsets import Offsets
 from ..core.pacing import Schedule
 from ..core.projecting import shared_map, task_indices
+from ..core.readout import read_out
 from ..core.relations import relatedness_by_common, support
 from ..core.starts import STARTS
 from ..engines import Engine
@@ -193,6 +195,10 @@ class MultiTaskClusterer(
         model, run = previous.renumbered(engine, settled.model, run, numbering)
         support = None if settled.support is None else numbering.spread(settled.support, 1, 0.0)
         self._store(engine, replace(settled, model=model, support=support), run)
+        job = partial(read_out, model=self._fitted()[0], centers=self._fitted()[1])
+        Ps, Ls, _ = engine.apply(job, outputs=2)  # as `predict` reads them: numbers may have changed how ties end
+        self._set_memberships(engine, Ps, model)
+        self.losses_ = engine.gather(Ls)
         return numbering.numbers
 
     def _store(self, engine: Engine, settled: Settled, run: Run) -> None:

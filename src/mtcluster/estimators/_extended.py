@@ -99,8 +99,8 @@ def set_adapted(new: Any, engine: Engine, placed: Placement, parts: AllTasks, up
     np.add.at(sizes, parts.where, S)
     new.tasks_ = label_array([*host(new.tasks_).tolist(), *(engine.labels.tolist()[i] for i in placed.new)])
     _set_tasks(new, parts, sizes)
-    _set_rows(new, engine, parts, verdict)
     _set_novelty(new, engine, placed, parts)
+    _set_rows(new, engine, parts.where)
     has = np.broadcast_to(engine.summary.observed > 0, (len(parts.where), engine.n_features))
     known = np.zeros((len(parts.centers.Ms), engine.n_features), dtype=bool)
     known[:m] = host(new.feature_presence_)
@@ -170,15 +170,15 @@ def _set_tasks(new: Any, parts: AllTasks, sizes: Array) -> None:
         new._set_mixture(np.broadcast_to(model.shrinkage, (1, m))[0], centers, old)
 
 
-def _set_rows(new: Any, engine: Engine, parts: AllTasks, verdict: Verdict) -> None:
-    """Attributes with a value per row."""
-    xp, model = engine.xp, parts.model.for_tasks(parts.where)
-    centers = parts.centers.for_tasks(parts.where).astype(host(new.task_centers_).dtype)
+def _set_rows(new: Any, engine: Engine, where: list[int]) -> None:
+    """Attributes with a value per row, as `predict` gives them; `where`: the tasks of the rows among all."""
+    xp, placed = engine.xp, new._placement(engine)
+    model, centers, verdict = placed.model, placed.centers, verdict_of(new, placed, None, None)
     labels, Ps, Ls, _ = engine.apply(partial(label_rows, model=model, centers=centers, verdict=verdict), outputs=3)
     new._set_memberships(engine, Ps, model)
     new.labels_ = xp.astype(engine.gather(labels, np.int32), xp.int32)
     new.losses_ = engine.gather(Ls)
-    indices = engine.apply(partial(_renumbered, numbers=parts.where), outputs=1, lazy=True)[0]
+    indices = engine.apply(partial(_renumbered, numbers=where), outputs=1, lazy=True)[0]
     new.task_indices_ = engine.gather(indices, np.intp)
     new.weights_ = engine.gather(engine.apply(_ones, outputs=1)[0])
     new.weight_trace_, new.fractions_ = xp.stack([new.weights_]), np.ones(1)

@@ -31,6 +31,9 @@ def metric_of(estimator: Any, engine: Engine, model: Model, dimensions: int) -> 
     if asked == "shared":
         if obstacle:
             why = IMPOSSIBLE[obstacle].format(estimator, model, dimensions)
+            if not hasattr(estimator, "metric"):
+                name = type(estimator).__name__
+                raise ValueError(f"{name} cannot work with {why.partition(':')[0]}: fill them in, or take SPMTC.")
             raise ValueError(f"metric='shared' cannot go with {why}.")
         return "shared", "set"
     if asked == "euclidean":

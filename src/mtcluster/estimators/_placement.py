@@ -10,7 +10,7 @@ import numpy as np
 
 from .._utils.tasks import positions
 from ..core.arrays import Array
-from ..core.centers import Centers
+from ..core.centers import TINY, Centers
 from ..core.jobs import energies
 from ..core.joining import Joined, Known, in_the_middle, join
 from ..core.model import Model
@@ -101,7 +101,7 @@ def _spread(engine: Engine) -> Array:
     """(m,) the mean squared distance of the rows of a task from their mean."""
     summary = engine.summary
     apart = np.sum((summary.means - engine.origins) ** 2, axis=1)
-    return np.maximum(engine.apply(energies)[-1] / summary.sizes - apart, 0)
+    return np.maximum(engine.apply(energies)[-1] / np.maximum(summary.sizes, TINY) - apart, 0)
 
 
 def _named(engine: Engine, new: list[int], found: Joined) -> list[str]:
