@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from .._utils.text import count
-from ..core.arrays import Array
+from .._utils.text import count, listed
+from ..core.arrays import Array, has_gaps
 from ..engines import bring_here
+from ..estimators._columns import unlinked
 from ..estimators._progress import watched
 from ..inspection._certainty import number_sentence
 from ..inspection._labels import LabelDescription
@@ -60,7 +61,28 @@ def prepare(arguments: Namespace, console: Console) -> Prepared:
     with input_errors(data):
         X = preprocessor.fit_transform(data.X, tasks=data.tasks)
     console.finish(READING)
-    return Prepared(data, roles, preprocessor, X, np.asarray(data.tasks, dtype=str))
+    rows = Prepared(data, roles, preprocessor, X, np.asarray(data.tasks, dtype=str))
+    if has_gaps(X):
+        _check_linked(rows)
+    return rows
+
+
+def _check_linked(rows: Prepared) -> None:
+    """Refuse tasks that no common column links, so that their clusters cannot correspond."""
+    names, own = np.array(rows.data.names), {}
+    given = rows.data.X.notna().to_numpy() if rows.data.is_table else ~np.isnan(rows.data.X)
+    for task in dict.fromkeys(rows.tasks.tolist()):
+        own[task] = names[given[rows.tasks == task].any(axis=0)].tolist()
+        if not own[task]:
+            raise InputError(f"No row of task {task!r} has a value: leave the task out.")
+    apart = unlinked(own)
+    if apart:
+        raise InputError(f"{apart} Rename columns that mean the same, or leave the task out.")
+
+
+def without_values(X: Any) -> Array:
+    """Which rows (n,) have no value at all, and so no cluster."""
+    return np.isnan(X).all(axis=1) if has_gaps(X) else np.zeros(X.shape[0], dtype=bool)
 
 
 def number_of_clusters(arguments: Namespace, rows: Prepared, console: Console) -> tuple[int, Selection | None]:
@@ -111,6 +133,13 @@ def fit_model(arguments: Namespace, method: str, n_clusters: int, rows: Prepared
     chosen, (n, d) = METHODS[method], rows.X.shape
     if n > chosen.max_rows:
         raise InputError(f"--method {method} accepts at most {chosen.max_rows} rows, and there are {n}: use spmtc.")
+    if has_gaps(rows.X) and not chosen.missing:
+        able = listed([name for name, other in METHODS.items() if other.missing])
+        n_missing = f"{int(np.isnan(rows.X).sum())} of the values are missing"
+        raise InputError(
+            f"--method {method} cannot take missing values, and {n_missing}: add --impute median to fill them, or use "
+            f"a method that can ({able})."
+        )
     model, begun = _with_options(arguments, method, chosen.make(n_clusters, arguments.seed)), console.done
     console.begin(f"{method}: {count(n, 'row')}, {count(d, 'feature')}, {count(n_clusters, 'cluster')}")
     listener = _Listener(method, console)
@@ -205,7 +234,7 @@ def scores_of(rows: Prepared, labels: Array) -> dict[str, float]:
     """Agreement of clusters with the known classes; empty if fewer than two classes are known."""
     if rows.data.classes is None:
         return {}
-    known = np.array([value is not None for value in rows.data.classes])
+    known = np.array([value is not None for value in rows.data.classes]) & (labels >= 0)
     classes, labels, tasks = rows.data.classes[known].astype(str), labels[known], rows.tasks[known]
     if len(np.unique(classes)) < 2:
         return {}

@@ -245,8 +245,8 @@ class TablePreprocessor(InputMixin, NumbersMixin, OneToOneFeatureMixin, Transfor
             ignored = " (English stop words ignored)" if self.stop_words == "english" else ""
             said.append(f"Texts of {name!r} as TF-IDF of {count(words, 'word')}{ignored}.")
         if self.left_out_:
-            names = map(repr, self.left_out_) if self.is_table_ else (f"feature {j}" for j in self.left_out_)
-            said.append(f"Left out, as no row has a value: {listed(names)}.")
+            empty = [repr(name) if self.is_table_ else f"feature {name}" for name in self.left_out_]
+            said.append(f"Left out, as no row has a value: {listed(empty)}.")
         if self.n_missing_ and self.impute is None:
             said.append(f"Missing values stay missing and count nothing: {counts_listed(self.n_missing_)}.")
         elif self.n_missing_:
