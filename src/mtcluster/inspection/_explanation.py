@@ -92,10 +92,9 @@ def describe(model: Any) -> list[str]:
 
 def _missing(model: Any) -> list[str]:
     """Values, columns of tasks and rows that are missing."""
-    d, tasks = model.task_centers_.shape[2], [f"task {task!r}" for task in model.tasks_.tolist()]
-    known = model.feature_names_in_
-    features = [str(j) for j in range(d)] if known is None else [repr(str(name)) for name in known]
-    lines = missing_sentences(missing_of(model, features, tasks), tasks)
+    named, d = model.feature_names_in_, model.task_centers_.shape[2]
+    features = range(d) if named is None else [str(name) for name in named]
+    lines = missing_sentences(missing_of(model, features, model.tasks_.tolist()), repr)
     empty = int(np.count_nonzero(host(model.labels_) < 0)) if model.joined_ is None else 0
     if empty:
         lines.append(f"{count(empty, 'row')} without any value {'has' if empty == 1 else 'have'} the label -1.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ GROUPS = 30  # groups of columns that the same tasks have
 NAMES = 12  # columns of a group that are named
 
 
-def missing_of(model: Any, features: list[str], tasks: list[str]) -> dict[str, Any] | None:
+def missing_of(model: Any, features: Sequence[Any], tasks: Sequence[Any]) -> dict[str, Any] | None:
     """What a fitted model knows about missing values, in plain values; None if nothing is missing.
 
     The model has `missing_` (m, d), the share of missing values, `feature_presence_` (m, d) and `cluster_sizes_`.
@@ -37,7 +38,7 @@ def missing_of(model: Any, features: list[str], tasks: list[str]) -> dict[str, A
     }
 
 
-def _columns(shares: Array, has: Array, features: list[str]) -> list[dict[str, Any]]:
+def _columns(shares: Array, has: Array, features: Sequence[Any]) -> list[dict[str, Any]]:
     """The columns with the most missing values in a task that has them, and their shares by task; None: not there."""
     most = np.where(has, shares, 0).max(axis=0)
     order = [j for j in np.argsort(-most, kind="stable").tolist() if most[j] >= NOTABLE][:COLUMNS]
@@ -50,7 +51,7 @@ def _columns(shares: Array, has: Array, features: list[str]) -> list[dict[str, A
     ]
 
 
-def _mosaic(has: Array, features: list[str]) -> dict[str, Any]:
+def _mosaic(has: Array, features: Sequence[Any]) -> dict[str, Any]:
     """Which task has which columns: the columns that all, some and one have, and groups that the same tasks have."""
     n, m = has.sum(axis=0), len(has)
     groups: dict[bytes, list[int]] = {}
@@ -74,24 +75,24 @@ def _mosaic(has: Array, features: list[str]) -> dict[str, Any]:
     }
 
 
-def missing_sentences(found: dict[str, Any] | None, tasks: list[str], noun: str = "column") -> list[str]:
-    """What is missing in words; `tasks` are the names of the tasks as a sentence has them."""
+def missing_sentences(found: dict[str, Any] | None, quote: Callable[[Any], str]) -> list[str]:
+    """What is missing in words; `quote` writes the name of a task or column."""
     if found is None:
         return []
-    lines, mosaic, own = [], found["mosaic"], [task["missing"] for task in found["tasks"]]
+    lines, mosaic = [], found["mosaic"]
+    own, tasks = [task["missing"] for task in found["tasks"]], [quote(task["task"]) for task in found["tasks"]]
     if mosaic is not None:
         parts = [
-            f"{count(mosaic[key], noun)} {'is' if mosaic[key] == 1 else 'are'} in {where}"
+            f"{count(mosaic[key], 'column')} {'is' if mosaic[key] == 1 else 'are'} in {where}"
             for key, where in (("all", "all tasks"), ("some", "some"), ("one", "one only"))
             if mosaic[key]
         ]
-        lines.append(f"Tasks have different {noun}s: {listed(parts)}. What a task lacks counts nothing in it.")
+        lines.append(f"Tasks have different columns: {listed(parts)}. What a task lacks counts nothing in it.")
     if max(own) > 0:
         least, most = (int(f(own)) for f in (np.argmin, np.argmax))
         across = f": from {percent(own[least])} in {tasks[least]} to {percent(own[most])} in {tasks[most]}"
-        where = f" of the {noun}s that tasks have" if mosaic is not None else ""
-        only = len(own) == 1
-        line = f"Missing values{where}{f': {percent(own[0])}' if only else across}."
-        heavy = [column["name"] for column in found["columns"][:3]]
-        lines.append(line + (f" Most are missing in {named(noun, heavy)}." if heavy else ""))
+        where = " of the columns that tasks have" if mosaic is not None else ""
+        line = f"Missing values{where}{across if len(own) > 1 else f': {percent(own[0])}'}."
+        heavy = [quote(column["name"]) for column in found["columns"][:3]]
+        lines.append(line + (f" Most are missing in {named('column', heavy)}." if heavy else ""))
     return lines

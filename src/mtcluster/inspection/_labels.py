@@ -137,7 +137,8 @@ class LabelDescription(BaseEstimator):
             if self.labels_.min() < 0:
                 terms = model.terms(centers.runs(None), engine.origins, gaps=engine.gaps)
                 job = partial(nearest, terms=terms, membership=model.membership)
-                closest = engine.gather(engine.apply(job, outputs=2)[1])
+                closest = engine.apply(job, outputs=2)[1]
+                closest = engine.gather(engine.apply(partial(pick_runs, at=0), closest, outputs=1)[0])
                 self.losses_ = np.where(self.labels_ < 0, closest, self.losses_)
             self.cluster_sizes_ = model.sizes(engine, labels)
             self.missing_ = missing_shares(engine)

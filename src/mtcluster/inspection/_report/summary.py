@@ -100,7 +100,7 @@ def _examples(
 def _missing(model: Any, features: list[str], names: list[str]) -> dict[str, Any] | None:
     """What is missing, and sentences about it."""
     found = missing_of(model, features, names)
-    return found and found | {"sentences": missing_sentences(found, [quoted(name) for name in names])}
+    return found and found | {"sentences": missing_sentences(found, quoted)}
 
 
 def _overview(model: Any, data: dict[str, Any]) -> dict[str, Any]:
