@@ -60,7 +60,7 @@ def test_the_mosaic_has_groups_of_columns_by_how_many_tasks_have_them(model):
     assert all(task["missing"] < 0.2 for task in found["tasks"])  # of the columns that it has
     told = " ".join(missing_sentences(found, repr)).replace("\u00a0", " ")
     assert "4 columns are in all tasks, 1 column is in some and 1 column is in one only" in told
-    assert "% in 'north'" in told or "% in 'south'" in told
+    assert "% in task 'north'" in told or "% in task 'south'" in told
 
 
 def test_many_columns_and_groups_are_not_all_listed():

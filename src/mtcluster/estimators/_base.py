@@ -32,7 +32,7 @@ from ._novelty import set_usual
 from ._numbers import asked_numbers, choose_number, chosen_number, few_enough
 from ._presence import cluster_presence
 from ._progress import FitProgress, tell, warn_user
-from ._validation import check_counting, check_gaps, missing_shares, open_rows
+from ._validation import check_counting, check_gaps, open_rows
 
 SMALL_ARRAYS = (
     "tasks_", "within_weight_", "task_offsets_", "task_scales_", "fractions_", "task_centers_", "shared_centers_",
@@ -174,7 +174,7 @@ class MultiTaskClusterer(
     def _store(self, engine: Engine, settled: Settled, run: Run) -> None:
         (m, d), model, decisions = engine.origins.shape, settled.model, settled.decisions
         self.feature_presence_ = np.broadcast_to(engine.summary.observed > 0, (m, d)).copy()
-        self.missing_ = missing_shares(engine)
+        self.missing_ = engine.summary.missing
         self.tasks_, self.decisions_ = engine.labels, decisions
         self.membership_, self.task_offset_ = decisions.membership, decisions.task_offset
         self.within_weight_ = np.broadcast_to(model.shares[0], (m,)).copy()

@@ -24,7 +24,6 @@ from ..core.solver import totals_of
 from ..engines import Engine
 from ._novelty import verdict_of
 from ._placement import Placement
-from ._validation import missing_shares
 
 PER_TASK = (
     "tasks_", "within_weight_", "task_offsets_", "task_scales_", "fractions_", "task_centers_", "shared_centers_",
@@ -117,7 +116,7 @@ def _set_features(new: Any, engine: Engine, parts: AllTasks, sizes: Array) -> No
     missing, rows = np.zeros(has.shape), np.zeros(len(has))
     has[:m], missing[:m], rows[:m] = host(new.feature_presence_), host(new.missing_), sizes
     np.logical_or.at(has, parts.where, np.broadcast_to(engine.summary.observed > 0, (len(parts.where), d)))
-    for k, n, found in zip(parts.where, engine.summary.sizes, missing_shares(engine), strict=True):
+    for k, n, found in zip(parts.where, engine.summary.sizes, engine.summary.missing, strict=True):
         missing[k] = (rows[k] * missing[k] + n * found) / (rows[k] + n)
     new.feature_presence_, new.missing_ = has, missing
 

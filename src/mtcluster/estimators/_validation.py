@@ -98,14 +98,6 @@ def check_gaps(estimator: Any, engine: Engine) -> None:
             raise ValueError(f"X has no value in any of the {size} row(s) of task {_name(label)}: leave the task out.")
 
 
-def missing_shares(engine: Engine) -> Array:
-    """(m, d) the share of the rows of each task in which each feature is missing, by their weights."""
-    summary = engine.summary
-    found = 1 - summary.observed / np.maximum(summary.sizes, np.finfo(np.float64).tiny)[:, None]
-    found = np.where(summary.observed > 0, np.clip(found, 0, 1), 1.0) if engine.gaps else np.zeros_like(found)
-    return np.broadcast_to(found, (len(summary.sizes), engine.n_features)).copy()
-
-
 def read_tasks(estimator: Any, X: Any, tasks: Any = None, *, reset: bool, missing: bool = False) -> LocalData:
     """Validate X and split it by task.
 

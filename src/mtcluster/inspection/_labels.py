@@ -17,7 +17,7 @@ from ..core.model import Model
 from ..core.projecting import shared_map, task_indices
 from ..core.relations import relatedness_by_common, support
 from ..core.solver import first_state
-from ..estimators._validation import missing_shares, open_rows
+from ..estimators._validation import open_rows
 
 
 class LabelDescription(BaseEstimator):
@@ -141,7 +141,7 @@ class LabelDescription(BaseEstimator):
                 closest = engine.gather(engine.apply(partial(pick_runs, at=0), closest, outputs=1)[0])
                 self.losses_ = np.where(self.labels_ < 0, closest, self.losses_)
             self.cluster_sizes_ = model.sizes(engine, labels)
-            self.missing_ = missing_shares(engine)
+            self.missing_ = engine.summary.missing
             self.feature_presence_ = self.missing_ < 1
             rng, sizes = np.random.default_rng(0), self.cluster_sizes_.sum(axis=0)
             self.map_rows_, self.map_ = shared_map(engine, model, centers, sizes, rng)
