@@ -107,7 +107,10 @@ def test_tasks_that_no_column_links(refused, table):
         return f
 
     refused(
-        ["No column links 'de' to 'fr'", "'fr' and 'de' have 0 columns in common"], "fit", table(change=apart), *FIT
+        ["No column links 'fr', 'it' to 'de'", "'de' and 'fr' have 0 columns in common"],
+        "fit",
+        table(change=apart),
+        *FIT,
     )
 
 

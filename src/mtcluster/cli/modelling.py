@@ -69,13 +69,14 @@ def prepare(arguments: Namespace, console: Console) -> Prepared:
 
 def _check_linked(rows: Prepared) -> None:
     """Refuse tasks that no common column links, so that their clusters cannot correspond."""
-    names, own = np.array(rows.data.names), {}
+    names, (tasks, codes) = np.array(rows.data.names), np.unique(rows.tasks, return_inverse=True)
     given = rows.data.X.notna().to_numpy() if rows.data.is_table else ~np.isnan(rows.data.X)
-    for task in dict.fromkeys(rows.tasks.tolist()):
-        own[task] = names[given[rows.tasks == task].any(axis=0)].tolist()
-        if not own[task]:
-            raise InputError(f"No row of task {task!r} has a value: leave the task out.")
-    apart = unlinked(own)
+    order = np.argsort(codes, kind="stable")
+    has = np.logical_or.reduceat(given[order], np.searchsorted(codes[order], np.arange(len(tasks))), axis=0)
+    empty = tasks[~has.any(axis=1)].tolist()
+    if empty:
+        raise InputError(f"No row of task {listed(map(repr, empty))} has a value: leave the task out.")
+    apart = unlinked({task: names[own].tolist() for task, own in zip(tasks.tolist(), has, strict=True)})
     if apart:
         raise InputError(f"{apart} Rename columns that mean the same, or leave the task out.")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from itertools import combinations, islice
 from typing import Any
 
 import numpy as np
@@ -80,14 +81,13 @@ def unlinked(columns: dict[Hashable, list[Any]]) -> str:
     if len(linked) == len(keys):
         return ""
     apart = [keys[k] for k in range(len(keys)) if k not in linked]
-    pairs = [
+    pairs = (
         f"{keys[k]!r} and {keys[l]!r} have {len(sets[k] & sets[l])} columns in common"
-        for k in range(len(keys))
-        for l in range(k + 1, len(keys))
-    ]
+        for k, l in combinations(range(len(keys)), 2)
+    )
     return (
         f"No column links {listed(map(repr, apart[:5]))} to {keys[0]!r}, so their clusters cannot correspond: "
-        f"{listed(pairs[:6])}."
+        f"{listed(islice(pairs, 6))}."
     )
 
 
