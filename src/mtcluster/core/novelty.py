@@ -240,12 +240,12 @@ def loss_scales(rows: RowSource, found: Joined, rng: np.random.Generator) -> Arr
     sample = Blocks(take_sample(rows, SAMPLE, rng)[0])
     Ls = read_out(sample.place, model=found.model, centers=found.centers)[1]
     pairs = zip(Ls, sample.place.blocks, strict=True)
-    return np.array([loss_scale(L, b.u) for L, b in pairs]) * found.enough
+    return np.array([loss_scale(L, b.u) if L.shape[-1] else 0.0 for L, b in pairs]) * found.enough
 
 
 def outlying(rows: RowSource, Ls: PerRow, limits: Array) -> Array:
     """(m,) the share of the rows of each task with a larger loss."""
-    return rows.apply(partial(_above, limits=limits), Ls)[-1] / rows.summary.sizes
+    return rows.apply(partial(_above, limits=limits), Ls)[-1] / np.where(rows.summary.sizes > 0, rows.summary.sizes, 1)
 
 
 def _above(place: Place, Ls: list[Array], *, limits: Array) -> tuple[Array]:

@@ -101,7 +101,8 @@ def _spread(engine: Engine) -> Array:
     """(m,) the mean squared distance of the rows of a task from their mean."""
     summary = engine.summary
     apart = np.sum((summary.means - engine.origins) ** 2, axis=1)
-    return np.maximum(engine.apply(energies)[-1] / summary.sizes - apart, 0)
+    sizes = np.where(summary.sizes > 0, summary.sizes, 1)  # a task may have no row with a value
+    return np.maximum(engine.apply(energies)[-1] / sizes - apart, 0)
 
 
 def _named(engine: Engine, new: list[int], found: Joined) -> list[str]:

@@ -90,7 +90,12 @@ def missing_sentences(found: dict[str, Any] | None, quote: Callable[[Any], str])
         lines.append(f"Tasks have different columns: {listed(parts)}. What a task lacks counts nothing in it.")
     if max(own) > 0:
         least, most = (int(f(own)) for f in (np.argmin, np.argmax))
-        across = f": from {percent(own[least])} in task {tasks[least]} to {percent(own[most])} in task {tasks[most]}"
+        low, high = percent(own[least]), percent(own[most])
+        across = (
+            f": from {low} in task {tasks[least]} to {high} in task {tasks[most]}"
+            if low != high
+            else f": {low} in each task"
+        )
         where = " of the columns that tasks have" if mosaic is not None else ""
         line = f"Missing values{where}{across if len(own) > 1 else f': {percent(own[0])}'}."
         heavy = [quote(column["name"]) for column in found["columns"][:3]]
