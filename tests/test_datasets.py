@@ -210,7 +210,7 @@ def test_a_set_that_is_not_there_says_what_is(tmp_path):
         ({"task2_X": None}, "it has neither task2_X nor task2_data"),
         ({"task2_X": np.ones((2, 4))}, "is damaged: task 2 has rows of shape"),
         ({"task2_y": np.zeros(5)}, "is damaged: task 2 has rows of shape"),
-        ({"task2_X": np.full((2, 3), np.nan)}, "is damaged: task 2 holds NaN"),
+        ({"task2_X": np.full((2, 3), np.inf)}, "is damaged: task 2 holds infinity"),
         ({"task2_X": np.ones(3)}, "task2_X has shape"),
         ({"task_names": ["a", "a"]}, "it has 2 tasks and the task_names"),
         ({"task1_X": np.array([[{}]], dtype=object)}, "cannot be read as an .npz file without pickled objects"),
@@ -255,3 +255,14 @@ def test_the_papers_sets_have_the_papers_sizes(task_set, name, sizes, features, 
     assert np.diff([*sorted(first), len(loaded.tasks)]).tolist() == sizes
     assert loaded.X.shape[1] == features
     assert loaded.n_classes == classes
+
+
+def test_dense_tasks_of_a_file_may_have_gaps_and_sparse_ones_not(tmp_path):
+    X = np.array([[1.0, np.nan], [2.0, 3.0]])
+    np.savez(tmp_path / "gaps.npz", task1_X=X, task2_X=X)
+    np.testing.assert_array_equal(load_task_set(tmp_path / "gaps.npz").X, np.vstack([X, X]))
+    parts = sparse.csr_matrix(X)
+    arrays = {name: getattr(parts, name) for name in ("data", "indices", "indptr", "shape")}
+    np.savez(tmp_path / "thin.npz", **{f"task1_{name}": value for name, value in arrays.items()})
+    with pytest.raises(ValueError, match="task 1 is sparse and holds NaN"):
+        load_task_set(tmp_path / "thin.npz")

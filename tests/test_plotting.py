@@ -350,3 +350,41 @@ def test_a_picture_leaves_the_model_alone(model):
     for plot in OF_A_MODEL:
         plot(model)
     assert pickle.dumps(model) == before
+
+
+@pytest.fixture(scope="module")
+def with_gaps():
+    """Models whose labels hold -1: of rows without any value, flagged by adapt, and of another clusterer."""
+    X, y, tasks = make_multitask_blobs([40, 30, 50], 6, n_tasks=3, n_clusters=4, separation=9, random_state=0)
+    noise = LabelDescription("DBSCAN").fit(X, np.where(np.arange(len(X)) % 9 == 0, -1, y), tasks=tasks)
+    far = X[tasks == 2] + 60 * (np.arange(50) < 3)[:, None]
+    flagged = SPMTC(4, random_state=0).fit(X[tasks < 2], tasks=tasks[tasks < 2]).adapt(far, tasks=[2] * 50)
+    X[np.random.default_rng(0).random(X.shape) < 0.1] = np.nan
+    X[[7, 50]] = np.nan
+    with pytest.warns(UserWarning, match="no value at all"):
+        empty = SPMTC(4, random_state=0).fit(X, tasks=tasks)
+    return {"empty": empty, "flagged": flagged, "noise": noise}
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("draw", OF_A_MODEL)
+@pytest.mark.parametrize("kind", ["empty", "flagged", "noise"])
+def test_rows_without_a_cluster_can_be_drawn(draw, kind, with_gaps, tmp_path):
+    shown = with_gaps[kind]
+    assert (shown.labels_ < 0).any()
+    if kind == "noise" and draw in (plot_objective, plot_pace):
+        with pytest.raises(ValueError, match="stages"):
+            draw(shown)
+        return
+    assert saved(draw(shown), tmp_path) > 5000
+
+
+@pytest.mark.parametrize("kind", ["empty", "flagged", "noise"])
+def test_rows_without_a_cluster_are_grey_and_have_no_number(kind, with_gaps):
+    shown = with_gaps[kind]
+    ax = plot_tasks(shown)
+    assert texts(ax) == [str(j) for j in np.unique(shown.labels_) if j >= 0]
+    on_map = bool(np.any(shown.labels_[shown.map_rows_] < 0))
+    assert ("no cluster (-1)" in in_legend(ax)) == on_map == (kind == "flagged")
+    assert np.ptp(colors([-1])[0]) < 0.1
+    assert colors([-1]).tolist() != colors([20]).tolist()

@@ -14,8 +14,8 @@ pd = pytest.importorskip("pandas")
 DAY = np.datetime64("2000-01-01", "ns")
 ONES = np.ones((4, 2))
 BAD = {
-    "missing": (pd.DataFrame({"a": [1.0, None, 3, 4]}), {}, "--impute median"),
-    "empty": (pd.DataFrame({"a": [np.nan] * 4, "b": ONES[:, 0]}), {"impute": "median"}, "--drop"),
+    "missing": (pd.DataFrame({"a": [1.0, None, 3, 4], "b": ["it"] * 4}), {"text": ("b",)}, "--impute median"),
+    "empty": (pd.DataFrame({"a": [np.nan] * 4}), {"impute": "median"}, "no column has a value"),
     "dates": (pd.DataFrame({"a": [DAY] * 4}), {}, "--drop"),
     "not_numbers": (pd.DataFrame({"a": ["1", "2", "3", "x"]}), {}, "--drop"),
     "commas": (pd.DataFrame({"a": ["1", "2", "3", "1,5"]}), {}, "point"),
@@ -23,7 +23,7 @@ BAD = {
     "many_categories": (pd.DataFrame({"a": [f"n{i}" for i in range(60)]}), {}, "--text a"),
     "no_words": (pd.DataFrame({"a": ["!", "?", "-", "."]}), {"text": ("a",)}, "texts"),
     "tfidf": (pd.DataFrame(ONES), {"tfidf": True}, "--text"),
-    "not_finite": (np.array([[1.0, np.nan]] * 4), {}, "fill"),
+    "not_finite": (np.array([[1.0, np.inf]] * 4), {}, "correct"),
     "negative": (-ONES, {"tfidf": True}, "--tfidf"),
     "sparse": (pytest.importorskip("scipy.sparse").csr_matrix(ONES), {"scale": "standard"}, "--scale none"),
 }
@@ -55,10 +55,10 @@ def test_no_advice_is_for_a_kind_that_does_not_exist():
 
 
 def test_new_rows_get_advice_of_their_own():
-    frame = pd.DataFrame({"a": [1.0, None]})
+    frame = pd.DataFrame({"a": ["one cat", None]})
     data = Dataset((Path("a.csv"),), frame, ["a"], None, np.array(["1", "2"]), counts=(2,))
     with pytest.raises(InputError, match="fit with --impute median"), input_errors(data, new_rows=True):
-        TablePreprocessor().fit(frame)
+        TablePreprocessor(text=("a",)).fit(frame)
 
 
 def test_values_that_the_library_refuses_are_input_errors_on_one_line():

@@ -617,7 +617,7 @@ def test_whole_numbers_with_gaps_are_shown_in_the_report(run, survey, tmp_path):
     assert "(missing)" in (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
 
 
-def test_missing_values_of_a_matrix_are_filled_when_asked(run, tmp_path, blobs):
+def test_missing_values_of_a_matrix_stay_or_are_filled_when_asked(run, tmp_path, blobs):
     anndata = pytest.importorskip("anndata")
     X, _, tasks = blobs
     X = X.copy()
@@ -625,10 +625,10 @@ def test_missing_values_of_a_matrix_are_filled_when_asked(run, tmp_path, blobs):
     obs = pd.DataFrame({"batch": tasks.astype(str)}, index=[f"c{i}" for i in range(len(X))])
     anndata.AnnData(X, obs=obs).write_h5ad(tmp_path / "cells.h5ad")
     options = ["--task", "batch", "--clusters", 4, "--refits", 0, "--out", "run"]
-    code, _, err = run("fit", "cells.h5ad", *options)
-    assert code == 2
-    assert "NaN" in err
-    code, out, err = run("fit", "cells.h5ad", *options, "--impute", "median")
+    code, out, err = run("fit", "cells.h5ad", *options)
+    assert code == 0, err
+    assert f"stay missing and count nothing: all features ({len(X[::40])})" in out
+    code, out, err = run("fit", "cells.h5ad", *options, "--impute", "median", "--force")
     assert code == 0, err
     assert f"({len(X[::40])})" in out
 

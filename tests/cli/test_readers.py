@@ -143,10 +143,56 @@ def test_files_of_the_same_name_are_tasks_by_their_paths(tmp_path):
     assert read_files(paths, ColumnRoles()).tasks.tolist() == [str(path) for path in paths]
 
 
-def test_a_column_that_the_first_file_lacks_is_refused(tmp_path):
-    one, two = write(tmp_path / "x.csv", "a\n1\n"), write(tmp_path / "y.csv", "a,extra\n1,2\n")
-    with pytest.raises(InputError, match=r"y\.csv has a column 'extra'"):
-        read_files([one, two], ColumnRoles())
+def test_columns_that_a_file_lacks_are_missing_in_its_rows(tmp_path):
+    one = write(tmp_path / "x.csv", "a,smokes,gone\n1,true,\n2,false,\n")
+    two = write(tmp_path / "y.csv", "extra,a,kind\n5,3,u\n")
+    data = read_files([one, two], ColumnRoles())
+    assert data.names == ["a", "smokes", "gone", "extra", "kind"] == list(data.X.columns)
+    assert data.X["a"].tolist() == [1, 2, 3]
+    assert data.X["smokes"].tolist()[:2] == [True, False]
+    assert data.X["smokes"].isna().tolist() == [False, False, True]
+    assert data.X["extra"].isna().tolist() == [True, True, False]
+    assert data.X["gone"].isna().all()
+    assert data.X["kind"].dropna().tolist() == ["u"]
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_column_that_is_empty_in_one_file_has_the_type_of_the_others(tmp_path):
+    one, two = write(tmp_path / "x.csv", "a,b\n1,\n2,\n"), write(tmp_path / "y.csv", "a,b\n,u\n,v\n")
+    for paths in ([one, two], [two, one]):
+        data = read_files(paths, ColumnRoles())
+        assert data.X["a"].dtype.kind == "f"
+        assert data.X["b"].dropna().tolist() == ["u", "v"]
+
+
+def test_options_name_columns_that_one_of_several_files_has(tmp_path):
+    one, two = write(tmp_path / "x.csv", "a,b,c\n1,2,3\n"), write(tmp_path / "y.csv", "a,d\n4,5\n")
+    assert read_files([one, two], ColumnRoles(features=("a", "d"))).names == ["a", "d"]
+    assert read_files([one, two], ColumnRoles(drop=("b", "d"))).names == ["a", "c"]
+    with pytest.raises(InputError, match=r"No file has a column 'e' \(--drop\)"):
+        read_files([one, two], ColumnRoles(drop=("e",)))
+    with pytest.raises(InputError, match=r"x\.csv has none of the columns 'd'"):
+        read_files([one, two], ColumnRoles(features=("d",)))
+    with pytest.raises(InputError, match=r"x\.csv has no column 'd' \(--drop\)"):
+        read_files([one], ColumnRoles(drop=("d",)), one_task=True)
+
+
+def test_matrices_with_other_features_are_matched_if_they_have_names_and_are_dense(tmp_path):
+    anndata = pytest.importorskip("anndata")
+    X = np.arange(1.0, 5).reshape(2, 2)
+    for name, genes, form in (("a", "fg", np.asarray), ("b", "gh", np.asarray), ("c", "gh", sparse.csr_matrix)):
+        cells = anndata.AnnData(form(X), obs=pd.DataFrame(index=["1", "2"]), var=pd.DataFrame(index=list(genes)))
+        cells.write_h5ad(tmp_path / f"{name}.h5ad")
+    data = read_files([tmp_path / "a.h5ad", tmp_path / "b.h5ad"], ColumnRoles())
+    assert data.names == ["f", "g", "h"]
+    gap = np.nan
+    np.testing.assert_array_equal(data.X, [[1, 2, gap], [3, 4, gap], [gap, 1, 2], [gap, 3, 4]])
+    with pytest.raises(InputError, match=r"c\.h5ad lacks 'f', and a sparse matrix cannot hold missing values"):
+        read_files([tmp_path / "a.h5ad", tmp_path / "c.h5ad"], ColumnRoles())
+    io.mmwrite(tmp_path / "x.mtx", np.ones((2, 2)))
+    io.mmwrite(tmp_path / "y.mtx", np.ones((2, 3)))
+    with pytest.raises(InputError, match=r"x\.mtx has 2 features, and 3 are needed .*: without names"):
+        read_files([tmp_path / "x.mtx", tmp_path / "y.mtx"], ColumnRoles())
 
 
 def test_matrices_are_joined_by_the_names_of_their_columns_unless_these_repeat(tmp_path):

@@ -61,7 +61,6 @@ def with_cell(row, column, value):
 
 
 CHANGES = {
-    "missing values": (with_cell([3, 5], "age", None), ["age (2)", "--impute median"]),
     "a missing task": (with_cell(4, "country", None), ["'country'", "row 5"]),
     "a missing id": (with_cell(4, "person", None), ["'person'", "row 5"]),
     "text where numbers belong": (with_cell(7, "income", "n/k"), ["'income'", "'n/k'", "row 8"]),
@@ -70,7 +69,6 @@ CHANGES = {
     "a column of names": (lambda f: f.assign(name=[f"n{i}" for i in range(len(f))]), ["'name'", "--text name"]),
     "one row": (lambda f: f.head(1), ["n_samples=1", "n_clusters=3"]),
     "no rows": (lambda f: f.head(0), "no rows"),
-    "an empty column": (lambda f: f.assign(gone=np.nan), "gone"),
 }
 
 
@@ -80,8 +78,40 @@ def test_a_table_that_cannot_be_clustered(name, refused, table):
     refused(words, "fit", table(change=change), *FIT)
 
 
-def test_an_empty_column_cannot_be_filled(refused, table):
-    refused("'gone'", "fit", table(change=lambda f: f.assign(gone=np.nan)), *FIT, "--impute", "median")
+def test_missing_values_with_a_method_that_cannot_take_them(refused, table):
+    gaps = table(change=with_cell([3, 5], "age", None))
+    words = ["--method kmeans", "2 of the values are missing", "--impute median", "spmtc"]
+    refused(words, "fit", gaps, *FIT, "--method", "kmeans")
+    refused(["--method kmeans", "--impute median"], "compare", gaps, *FIT[:-2])
+
+
+def test_missing_values_beside_texts(refused, table):
+    gaps = table(change=lambda f: with_cell([3, 5], "age", None)(f).assign(said="one word"))
+    refused(["sparse", "age (2)", "--impute median"], "fit", gaps, *FIT, "--text", "said")
+
+
+def test_a_task_without_a_value(refused, table):
+    columns = ["age", "income", "trust", "hours", "sex"]
+    gone = table(change=lambda f: f.assign(**{c: f[c].where(f["country"] != "de") for c in columns}))
+    refused(["'de'", "leave the task out"], "fit", gone, *FIT)
+
+
+def test_tasks_that_no_column_links(refused, table):
+    def apart(f):
+        for columns, country in (
+            (["age", "income", "sex"], "de"),
+            (["trust", "hours"], "fr"),
+            (["trust", "hours"], "it"),
+        ):
+            f[columns] = f[columns].where(f["country"] != country)
+        return f
+
+    refused(
+        ["No column links 'fr', 'it' to 'de'", "'de' and 'fr' have 0 columns in common"],
+        "fit",
+        table(change=apart),
+        *FIT,
+    )
 
 
 def test_dates(refused, survey, tmp_path):
@@ -185,8 +215,9 @@ def test_no_out(refused, table):
 
 
 def test_files_with_other_columns(refused, files, tmp_path):
-    (tmp_path / "uk.csv").write_text("age,income\n1,2\n3,4\n")
-    refused(["uk.csv", "'trust'"], "fit", "fr.csv", "uk.csv", "--clusters", 2, "--out", "run")
+    (tmp_path / "uk.csv").write_text("height,weight\n1,2\n3,4\n")
+    words = ["No column links 'uk' to 'fr'", "'fr' and 'uk' have 0 columns in common", "Rename"]
+    refused(words, "fit", "fr.csv", "uk.csv", "--clusters", 2, "--out", "run")
 
 
 def test_a_file_named_twice(refused, files):
@@ -331,24 +362,19 @@ def test_a_run_without_its_model(refused, fitted):
 
 
 def test_predict_with_other_columns(refused, fitted, tmp_path):
-    (tmp_path / "new.csv").write_text("age,country\n1,fr\n")
-    refused(["'income'"], "predict", "run", "new.csv", "--out", "labels.csv")
+    (tmp_path / "new.csv").write_text("height,country\n1,fr\n")
+    refused(["new.csv has none of the columns", "'income'"], "predict", "run", "new.csv", "--out", "labels.csv")
+    refused(["new.csv has none of the columns", "'income'"], "adapt", "run", "new.csv", "--out", "wider")
 
 
 def test_predict_with_other_features_of_a_matrix(refused, files, run, tmp_path):
     assert run("fit", "a.npz", "--clusters", 3, "--refits", 0, "--out", "run", "--quiet")[0] == 0
     np.savez(tmp_path / "new.npz", task1_X=np.ones((5, 3)))
-    refused(["new.npz", "same 4"], "predict", "run", "new.npz", "--out", "labels.csv")
+    refused(["new.npz", "3 features, and 4 are needed"], "predict", "run", "new.npz", "--out", "labels.csv")
 
 
 def test_predict_with_a_matrix_after_a_fit_on_a_table(refused, fitted, files):
     refused("a.npz", "predict", "run", "a.npz", "--out", "labels.csv")
-
-
-def test_predict_with_missing_values(refused, fitted, survey, tmp_path):
-    survey.loc[3, "age"] = None
-    survey.to_csv(tmp_path / "new.csv", index=False)
-    refused(["age (1)", "fit with --impute median"], "predict", "run", "new.csv", "--out", "labels.csv")
 
 
 def test_a_column_of_texts_that_names_the_rows(refused, table):

@@ -161,3 +161,22 @@ def test_new_tasks_in_chunks_are_placed_as_in_memory(placed, blobs):
     there, same = told(lambda: placed.predict(da.from_array(blobs.X, chunks=(50, -1)), tasks=mixed.tolist()))
     assert_array_equal(there.compute(), here)
     assert same == notes
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_a_new_task_of_which_no_row_has_a_value(known, blobs):
+    X, _, tasks = blobs
+    model = SPMTC(4, random_state=0).fit(X, tasks=tasks)
+    rows, names = (
+        (np.r_[X[:3], np.full((2, 6), np.nan)], [*tasks[:3], 9, 9]) if known else (np.full((2, 6), np.nan), [9, 9])
+    )
+    with pytest.warns(UserWarning, match="2 row"):
+        labels = model.predict(rows, tasks=names)
+    assert labels[-2:].tolist() == [-1, -1]
+    np.testing.assert_array_equal(labels[:-2], model.labels_[: len(labels) - 2])
+    with pytest.warns(UserWarning, match="not in fit"):
+        assert np.isfinite(model.predict_proba(rows, tasks=names)).all()
+    with pytest.warns(UserWarning, match="not in fit"):
+        assert np.isfinite(model.score_samples(rows, tasks=names)).all()
+    with pytest.raises(ValueError, match=r"no value in any of the 2 row\(s\) of task 9"):
+        model.adapt(rows[-2:], tasks=names[-2:])

@@ -187,3 +187,20 @@ def test_views_and_other_things_are_refused(cells):
         fit(cells.X, "batch")
     with pytest.raises(ValueError, match=r"adata\.X is None"):
         fit(anndata.AnnData(obs=cells.obs), "batch", n_clusters=4)
+
+
+def test_cells_with_gaps_and_without_any_value(cells, tmp_path):
+    X = cells.obsm["X_pca"].copy()
+    X[np.random.default_rng(0).random(X.shape) < 0.1] = np.nan
+    X[4] = np.nan
+    cells.obsm["X_gaps"] = X
+    with pytest.warns(UserWarning, match="no value at all"):
+        model = fit(cells, "batch", n_clusters=4, use_rep="X_gaps", random_state=0)
+    assert model.labels_[4] == -1
+    assert cells.obs["mtcluster"].isna().tolist() == (model.labels_ < 0).tolist()
+    for name in ("mtcluster_easiness", "mtcluster_outlier"):
+        assert cells.obs[name].isna().tolist() == (model.labels_ < 0).tolist()
+    assert np.isfinite(cells.obsm["X_mtcluster"]).all()
+    cells.write_h5ad(tmp_path / "cells.h5ad")
+    again = anndata.read_h5ad(tmp_path / "cells.h5ad")
+    assert again.obs["mtcluster"].isna().sum() == 1

@@ -199,17 +199,70 @@ def test_gaps_are_filled_with_the_medians_of_the_fit():
     np.testing.assert_array_equal(dense(preprocessor.transform(new)), [[3, 0, 0, 1, 0, 0]])
 
 
-def test_gaps_in_other_rows_are_refused_too():
-    preprocessor = TablePreprocessor().fit(pd.DataFrame({"a": [1.0, 2.0]}))
-    with pytest.raises(TableError, match=r"a \(1\).*impute='median'") as caught:
-        preprocessor.transform(pd.DataFrame({"a": [np.nan, 1.0]}))
+def test_gaps_stay_gaps_and_scaling_ignores_them():
+    frame = pd.DataFrame({"a": [1.0, np.nan, 3], "sex": ["f", None, "m"], "smokes": [True, False, None]})
+    preprocessor = TablePreprocessor()
+    X = preprocessor.fit_transform(frame)
+    assert preprocessor.get_feature_names_out().tolist() == [
+        "a",
+        "sex = f",
+        "sex = m",
+        "smokes = False",
+        "smokes = True",
+    ]
+    gap = np.nan
+    np.testing.assert_array_equal(X, [[-1, 1, 0, 0, 1], [gap, gap, gap, 1, 0], [1, 0, 1, gap, gap]])
+    assert preprocessor.n_missing_ == {"a": 1, "sex": 1, "smokes": 1}
+    assert "stay missing and count nothing: a (1), sex (1), smokes (1)" in preprocessor.describe()[-1]
+    new = pd.DataFrame({"a": [gap, 5.0], "sex": ["x", None], "smokes": [True, True]})
+    np.testing.assert_array_equal(preprocessor.transform(new), [[gap, 0, 0, 0, 1], [3, gap, gap, 0, 1]])
+    assert preprocessor.unseen_categories(new) == {"sex": {"x": 1}}
+
+
+def test_a_category_of_that_name_is_not_taken_for_a_gap():
+    frame = pd.DataFrame({"kind": ["(missing)", "x", None], "a": [1.0, 2, 3]})
+    X = TablePreprocessor(scale="none").fit_transform(frame)
+    np.testing.assert_array_equal(X[:, 1:], [[1, 0], [0, 1], [np.nan, np.nan]])
+
+
+def test_a_column_that_a_task_lacks_is_scaled_as_that_of_all_tasks(two_tasks):
+    frame, tasks = two_tasks
+    frame.loc[tasks == "x", "b"] = np.nan
+    preprocessor = TablePreprocessor(scale="within")
+    X = preprocessor.fit_transform(frame, tasks=tasks)
+    assert np.isnan(X[tasks == "x", 1]).all()
+    assert np.isfinite(X[tasks == "x", 0]).all()
+    later = pd.DataFrame({"a": [5.0], "b": [1.5]})
+    together = TablePreprocessor(scale="standard").fit(frame).transform(later)
+    assert preprocessor.transform(later, tasks=["x"])[0, 1] == together[0, 1]
+    few = frame[:40].assign(b=np.r_[1.5, np.full(39, np.nan)])  # one value is no scale of a new task
+    assert preprocessor.transform(few, tasks=["z"] * 40)[0, 1] == together[0, 1]
+
+
+SPARSE = {
+    "texts": (pd.DataFrame({"a": [1.0, np.nan], "b": ["one cat", "one dog"]}), {"text": ("b",)}, r"a \(1\)"),
+    "counts": (np.array([[1.0, np.nan], [2, 1]]), {"tfidf": True}, r"all features \(1\)"),
+    "a sparse matrix": (sparse.csr_matrix([[1.0, np.nan], [2, 1]]), {}, r"all features \(1\)"),
+}
+
+
+@pytest.mark.parametrize("name", SPARSE)
+def test_gaps_are_refused_where_zeros_are_values(name):
+    X, parameters, where = SPARSE[name]
+    with pytest.raises(TableError, match=f"sparse.*{where}.*impute='median'") as caught:
+        TablePreprocessor(**parameters).fit(X)
     assert caught.value.kind == "missing"
+    TablePreprocessor(impute="median", **parameters).fit(X)
 
 
-def test_gaps_of_matrices_are_filled_or_refused():
+def test_gaps_of_matrices_stay_or_are_filled():
     X = np.array([[1.0, np.nan], [2, 5], [3, 7]])
-    with pytest.raises(TableError, match="1 value"):
-        TablePreprocessor().fit(X)
+    preprocessor = TablePreprocessor()
+    np.testing.assert_array_equal(preprocessor.fit_transform(X), X)
+    assert "all features (1)" in preprocessor.describe()[-1]
+    single = TablePreprocessor().fit_transform(X.astype(np.float32))
+    assert single.dtype == np.float32
+    assert np.isnan(single[0, 1])
     preprocessor = TablePreprocessor(impute="median")
     np.testing.assert_array_equal(preprocessor.fit_transform(X), [[1, 6], [2, 5], [3, 7]])
     np.testing.assert_array_equal(preprocessor.transform([[np.nan, 0]]), [[2, 0]])
@@ -247,9 +300,29 @@ def test_texts_in_a_column_of_numbers_are_refused_in_other_rows_however_many():
     assert (caught.value.kind, caught.value.row) == ("not_numbers", 0)
 
 
-def test_a_column_without_values_is_refused():
-    with pytest.raises(TableError, match="'a' has no values"):
-        TablePreprocessor(impute="median").fit(pd.DataFrame({"a": [np.nan] * 2, "b": [1, 2]}))
+@pytest.mark.parametrize("impute", [None, "median"])
+def test_columns_without_values_are_left_out(impute):
+    frame = pd.DataFrame({"a": [np.nan] * 2, "b": [1.0, 2], "c": [None] * 2, "d": [None] * 2})
+    preprocessor = TablePreprocessor(impute=impute, scale="none", text=("d",))
+    np.testing.assert_array_equal(preprocessor.fit_transform(frame), [[1], [2]])
+    assert preprocessor.left_out_ == ["a", "c", "d"]
+    assert "Left out, as no row has a value: 'a', 'c', 'd'." in preprocessor.describe()
+    np.testing.assert_array_equal(preprocessor.transform(frame.assign(a=7.0)), [[1], [2]])
+    matrix = TablePreprocessor(impute=impute)
+    np.testing.assert_array_equal(matrix.fit_transform([[np.nan, 1, 2], [np.nan, 3, 4]]), [[1, 2], [3, 4]])
+    assert matrix.get_feature_names_out(["p", "q", "r"]).tolist() == ["q", "r"]
+    assert matrix.describe()[:2] == [
+        "2 features of a matrix, used as they are.",
+        "Left out, as no row has a value: feature 0.",
+    ]
+    np.testing.assert_array_equal(matrix.transform([[9, 5, 6]]), [[5, 6]])
+
+
+@pytest.mark.parametrize("X", [pd.DataFrame({"a": [np.nan] * 2}), np.full((2, 1), np.nan)])
+def test_data_without_a_value_are_refused(X):
+    with pytest.raises(TableError, match="no column has a value") as caught:
+        TablePreprocessor().fit(X)
+    assert caught.value.kind == "empty"
 
 
 def test_rows_need_the_columns_of_the_fit():

@@ -16,7 +16,7 @@ from . import folder, layout
 from .console import Console
 from .errors import InputError, input_errors, need
 from .fit import certainty_of, lines_on_data, report_of, settings_of, write_results
-from .modelling import READING, WRITING, Prepared, noted
+from .modelling import READING, WRITING, Prepared, noted, without_values
 from .predict import read_like_fit, told_new, unseen_categories
 from .readers import ColumnRoles
 
@@ -56,10 +56,12 @@ def run(arguments: Namespace, console: Console) -> dict[str, Any]:
         "n_rows": len(data),
         "n_clusters": adapted.n_clusters_,
         "n_opened": adapted.n_clusters_ - model.n_clusters_,
-        "n_new": int(np.count_nonzero(host(adapted.labels_) < 0)),
+        "n_new": int(np.count_nonzero((host(adapted.labels_) < 0) & ~without_values(rows.X))),
         "sizes": dict(zip(tasks, host(adapted.cluster_sizes_).round().astype(int).tolist(), strict=True)),
         "relations": [row | {"support": float(f"{row['support']:.6g}")} for row in related.rows()],
         "found": related.sentences,
+        "missing": report.summary["missing"],
+        "n_without_values": int(np.count_nonzero(without_values(rows.X))),
         "lines": lines,
     }
 
@@ -70,5 +72,11 @@ def lines(result: dict[str, Any]) -> list[str]:
     joined = f"{count(result['n_rows'], 'row')} joined: {count(len(sizes), 'task')} now"
     opened = f", {count(result['n_opened'], 'new cluster')}" if result["n_opened"] else ""
     said = [f"{joined}, {count(result['n_clusters'], 'cluster')}{opened}.", *result["lines"], ""]
-    said += [str(Table.from_rows(sizes)), "", *result["found"], *told_new(result["n_new"])]
+    said += [
+        str(Table.from_rows(sizes)),
+        "",
+        *(result["missing"] or {"sentences": []})["sentences"],
+        *result["found"],
+        *told_new(result["n_new"]),
+    ]
     return [*said, f"Written to {result['out']}: {', '.join(layout.FILES)}. Open report.html in a browser."]

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 # What to do about a `TableError`, by its kind; where nothing is said here, its own advice is given.
 ADVICE = {
     "missing": "add --impute median to fill them, or leave these columns out with --drop",
-    "empty": "leave it out with --drop",
     "dates": "convert them to numbers, or leave the column out with --drop",
     "not_numbers": "correct them, or leave the column out with --drop",
     "commas": "write decimals with a point, or leave the column out with --drop",

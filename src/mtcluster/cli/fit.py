@@ -13,6 +13,8 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
+import numpy as np
+
 from .._utils.tables import Table
 from .._utils.text import count, versions
 from ..consensus import shared_embeddings
@@ -75,6 +77,8 @@ def run(arguments: Namespace, console: Console) -> dict[str, Any]:
         "changes": _plain_changes(model),
         "relations": [row | {"support": float(f"{row['support']:.6g}")} for row in related.rows()],
         "found": related.sentences,
+        "missing": report.summary["missing"],
+        "n_without_values": int(np.count_nonzero(modelling.without_values(rows.X))),
         **sure,
         "lines": lines,
         "seconds": round(perf_counter() - began, 2),
@@ -86,7 +90,7 @@ def lines(result: dict[str, Any]) -> list[str]:
     sizes = [{"task": task} | {f"cluster {j}": n for j, n in enumerate(own)} for task, own in result["sizes"].items()]
     totals = f"{result['n_rows']} rows in {count(len(sizes), 'task')}, {count(result['n_clusters'], 'cluster')}"
     said = [f"{totals}, {result['seconds']:.1f} s.", *result["lines"], "", str(Table.from_rows(sizes)), ""]
-    said += result["found"]
+    said += [*(result["missing"] or {"sentences": []})["sentences"], *result["found"]]
     if result["changes"] is not None:
         said += ["Since the previous fit:", *result["changes"]["sentences"]]
     if result["left_alone"]:
@@ -201,6 +205,8 @@ def write_results(
     losses, codes = host(described.losses_), host(described.task_indices_)
     confidence = {} if found is None else {"confidence": found.row_confidence.round(3)}
     scores = confidence | {"easiness": easiness(losses, codes), "outlier_score": outlier_scores(losses, codes)}
+    nothing = modelling.without_values(rows.X)  # rows of which nothing is known are neither easy nor outlying
+    scores = {name: np.where(nothing, np.nan, values) for name, values in scores.items()}
     belonging = "membership", host(described.memberships_)
     if hasattr(model, "predict_proba"):
         belonging = folder.belonging_of(model, rows.X, rows.tasks)

@@ -94,10 +94,16 @@ def belonging_of(model: Any, X: Any, tasks: Array) -> tuple[str, Array]:
 
 
 def center_columns(model: Any, names: list[str], in_units: Callable[..., Array]) -> dict[str, Any]:
-    """The columns of centers.csv: centres of each task, then those that all tasks share, in the units of the data."""
+    """The columns of centers.csv: centres of each task, then those that all tasks share, in the units of the data.
+
+    A task has no value (NaN) in a feature that it lacks.
+    """
     m, c, _ = model.task_centers_.shape
     tasks = [str(task) for task in model.tasks_.tolist()]
-    own = [in_units(M, task) for M, task in zip(model.task_centers_, tasks, strict=True)]
+    has = host(model.feature_presence_)
+    own = [
+        np.where(here, in_units(M, task), np.nan) for M, task, here in zip(model.task_centers_, tasks, has, strict=True)
+    ]
     centers = np.concatenate([*own, in_units(model.shared_centers_ @ model.subspace_.T)])
     sizes = np.concatenate([model.cluster_sizes_.ravel(), model.cluster_sizes_.sum(axis=0)])
     columns: dict[str, Any] = {

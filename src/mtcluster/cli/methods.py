@@ -19,6 +19,7 @@ class Method:
     make: Callable[[int, int], Any]  # number of clusters, seed → estimator
     on_dask: bool = False
     continues: bool = False  # can a fit take an earlier model?
+    missing: bool = False  # can it work with missing values?
     max_rows: float = float("inf")
 
 
@@ -42,9 +43,13 @@ def _harmony(c: int, seed: int) -> Any:
 
 
 METHODS = {
-    "spmtc": Method("SPMTC", lambda c, seed: mt.SPMTC(c, random_state=seed), on_dask=True, continues=True),
-    "lssmtc": Method("LSSMTC", lambda c, seed: mt.LSSMTC(c, random_state=seed), on_dask=True, continues=True),
-    "asi": Method("ASI", lambda c, seed: mt.ASI(c, random_state=seed), on_dask=True, continues=True),
+    "spmtc": Method(
+        "SPMTC", lambda c, seed: mt.SPMTC(c, random_state=seed), on_dask=True, continues=True, missing=True
+    ),
+    "lssmtc": Method(
+        "LSSMTC", lambda c, seed: mt.LSSMTC(c, random_state=seed), on_dask=True, continues=True, missing=True
+    ),
+    "asi": Method("ASI", lambda c, seed: mt.ASI(c, random_state=seed), on_dask=True, continues=True, missing=True),
     "asi-per-task": Method("ASI per task", lambda c, seed: mt.PerTask(mt.ASI(c, random_state=seed))),
     "kmeans": Method("k-means pooled", lambda c, seed: mt.Pooled(_kmeans(c, seed))),
     "kmeans-centered": Method("k-means centred", lambda c, seed: mt.Pooled(_kmeans(c, seed), center=True)),
@@ -55,6 +60,10 @@ METHODS = {
 }
 if "MultiTaskGaussianMixture" in mt.__all__:
     METHODS["mixture"] = Method(
-        "mixture", lambda c, seed: mt.MultiTaskGaussianMixture(c, random_state=seed), on_dask=True, continues=True
+        "mixture",
+        lambda c, seed: mt.MultiTaskGaussianMixture(c, random_state=seed),
+        on_dask=True,
+        continues=True,
+        missing=True,
     )
 COMPARED = ("spmtc", "lssmtc", "kmeans", "kmeans-per-task")  # by `mtcluster compare`, unless others are named

@@ -14,8 +14,9 @@ import numpy as np
 from sklearn.utils.validation import has_fit_parameter
 
 from .._utils.text import count, listed
-from ..core.arrays import Array
+from ..core.arrays import Array, has_gaps
 from ..engines import bring_here
+from ..estimators._columns import unlinked
 from ..estimators._progress import watched
 from ..inspection._certainty import number_sentence
 from ..inspection._labels import LabelDescription
@@ -73,7 +74,10 @@ def prepare(arguments: Namespace, console: Console) -> Prepared:
         X = prepare_rows(data.X, tasks=data.tasks)
     console.finish(READING)
     model = None if previous is None else previous["model"]
-    return Prepared(data, roles, preprocessor, X, np.asarray(data.tasks, dtype=str), model)
+    rows = Prepared(data, roles, preprocessor, X, np.asarray(data.tasks, dtype=str), model)
+    if has_gaps(X):
+        _check_linked(rows)
+    return rows
 
 
 def continued(folder: Path, method: str) -> dict[str, Any]:
@@ -96,6 +100,25 @@ def check_columns(data: Dataset, columns: list[str], folder: Path) -> None:
     said = [f"{word} {listed(map(repr, names))}" for word, names in (("has also", new), ("lacks", gone)) if names]
     what = " and ".join(said) or "has them in another order"
     raise InputError(f"{data.name} has other columns than --previous {folder}: it {what}. The same are needed.")
+
+
+def _check_linked(rows: Prepared) -> None:
+    """Refuse tasks that no common column links, so that their clusters cannot correspond."""
+    names, (tasks, codes) = np.array(rows.data.names), np.unique(rows.tasks, return_inverse=True)
+    given = rows.data.X.notna().to_numpy() if rows.data.is_table else ~np.isnan(rows.data.X)
+    order = np.argsort(codes, kind="stable")
+    has = np.logical_or.reduceat(given[order], np.searchsorted(codes[order], np.arange(len(tasks))), axis=0)
+    empty = tasks[~has.any(axis=1)].tolist()
+    if empty:
+        raise InputError(f"No row of task {listed(map(repr, empty))} has a value: leave the task out.")
+    apart = unlinked({task: names[own].tolist() for task, own in zip(tasks.tolist(), has, strict=True)})
+    if apart:
+        raise InputError(f"{apart} Rename columns that mean the same, or leave the task out.")
+
+
+def without_values(X: Any) -> Array:
+    """Which rows (n,) have no value at all, and so no cluster."""
+    return np.isnan(X).all(axis=1) if has_gaps(X) else np.zeros(X.shape[0], dtype=bool)
 
 
 def number_of_clusters(arguments: Namespace, rows: Prepared, console: Console) -> tuple[int, Selection | None]:
@@ -146,6 +169,13 @@ def fit_model(arguments: Namespace, method: str, n_clusters: int, rows: Prepared
     chosen, (n, d) = METHODS[method], rows.X.shape
     if n > chosen.max_rows:
         raise InputError(f"--method {method} accepts at most {chosen.max_rows} rows, and there are {n}: use spmtc.")
+    if has_gaps(rows.X) and not chosen.missing:
+        able = listed([name for name, other in METHODS.items() if other.missing])
+        n_missing = f"{int(np.isnan(rows.X).sum())} of the values are missing"
+        raise InputError(
+            f"--method {method} cannot take missing values, and {n_missing}: add --impute median to fill them, or use "
+            f"a method that can ({able})."
+        )
     model, begun = _with_options(arguments, method, chosen.make(n_clusters, arguments.seed)), console.done
     console.begin(f"{method}: {count(n, 'row')}, {count(d, 'feature')}, {count(n_clusters, 'cluster')}")
     listener = _Listener(method, console)
@@ -240,7 +270,7 @@ def scores_of(rows: Prepared, labels: Array) -> dict[str, float]:
     """Agreement of clusters with the known classes; empty if fewer than two classes are known."""
     if rows.data.classes is None:
         return {}
-    known = np.array([value is not None for value in rows.data.classes])
+    known = np.array([value is not None for value in rows.data.classes]) & (labels >= 0)
     classes, labels, tasks = rows.data.classes[known].astype(str), labels[known], rows.tasks[known]
     if len(np.unique(classes)) < 2:
         return {}

@@ -118,7 +118,7 @@ def _add_reading(group: Any) -> None:
 
 def _add_preprocessing(group: Any) -> None:
     """Add what to do with the columns."""
-    group.add_argument("--impute", choices=("median",), help="fill missing values instead of refusing them")
+    group.add_argument("--impute", choices=("median",), help="fill missing values instead of leaving them missing")
     scales = ("auto", "standard", "within", "none")
     how = "scale numbers over all tasks (standard) or in each task (within); auto (default): standard for tables only"
     group.add_argument("--scale", choices=scales, default="auto", help=how)

@@ -11,11 +11,12 @@ import numpy as np
 from .._utils.text import count, listed
 from ..core.arrays import Array, host
 from ..inspection._outliers import usual_loss
+from ..inspection._words import named
 from . import folder
 from .console import Console
 from .errors import InputError, input_errors
-from .modelling import READING, WRITING, noted
-from .readers import ColumnRoles, Dataset, read_files, reader_of
+from .modelling import READING, WRITING, noted, without_values
+from .readers import LISTS, ColumnRoles, Dataset, read_files, reader_of, with_columns
 
 
 def run(arguments: Namespace, console: Console) -> dict[str, Any]:
@@ -41,8 +42,10 @@ def run(arguments: Namespace, console: Console) -> dict[str, Any]:
         console.note(f"note: {note}")
     found, counts = np.unique(columns["cluster"], return_counts=True)
     sizes = {str(j): int(n) for j, n in zip(found.tolist(), counts, strict=True)}
-    n_new = sizes.get("-1", 0)
-    return {"out": str(arguments.out), "n_rows": len(data), "sizes": sizes, "n_new": n_new, "notes": notes}
+    n_empty = int(np.count_nonzero(without_values(X)))
+    n_new = sizes.get("-1", 0) - n_empty
+    told = {"n_new": n_new, "n_without_values": n_empty, "notes": notes}
+    return {"out": str(arguments.out), "n_rows": len(data), "sizes": sizes} | told
 
 
 def lines(result: dict[str, Any]) -> list[str]:
@@ -72,15 +75,24 @@ def read_like_fit(arguments: Namespace, contents: dict[str, Any]) -> Dataset:
         **{name: column or getattr(roles, name) for name, column in asked.items()},
         label=None,
         features=tuple(columns) if contents["preprocessor"].is_table_ else roles.features,
-        optional=tuple(name for name, column in asked.items() if column is None),
+        optional=(*(name for name, column in asked.items() if column is None), *LISTS),
     )
     if not all(reader_of(path).has_columns for path in arguments.files):
         roles = replace(roles, **asked)
     data = read_files(arguments.files, roles, one_task=True)
-    if data.names != columns:
-        wanted = f"the same {len(columns)} are needed, in the same order"
-        raise InputError(f"{data.name} has other features than the fit: {wanted}.")
-    return data
+    left_out = contents["preprocessor"].left_out_ if data.is_table else []
+    notes = _other_columns(data, columns, left_out, ColumnRoles(**contents["roles"]))
+    X = with_columns(data, columns, "the fit")
+    return replace(data, X=X, names=columns, notes=(*data.notes, *notes))
+
+
+def _other_columns(data: Dataset, columns: list[str], left_out: list[str], roles: ColumnRoles) -> list[str]:
+    """What to say of columns that are not those of the fit, which are matched by name."""
+    there, known = set(data.names), {*columns, roles.task, roles.id, roles.label}
+    lacking = [repr(name) for name in columns if name not in (there | set(left_out))]
+    unknown = [repr(name) for name in (*data.names, *data.others) if name not in known and not roles.features]
+    told = [f"{data.name} lacks columns of the fit, which are missing values: {listed(lacking)}."] if lacking else []
+    return told + ([f"Left out, as they were not in the fit: {named('column', unknown)}."] if unknown else [])
 
 
 def _labelled(model: Any, X: Any, data: Dataset) -> dict[str, Any]:
@@ -89,7 +101,8 @@ def _labelled(model: Any, X: Any, data: Dataset) -> dict[str, Any]:
     labels = host(model.predict(X, tasks=tasks))
     if not hasattr(model, "predict_proba"):
         return {"id": data.ids, "task": tasks, "cluster": labels}
-    scores = {"outlier_score": _outlier_scores(model, -model.score_samples(X, tasks=tasks), tasks)}
+    outlying = _outlier_scores(model, -model.score_samples(X, tasks=tasks), tasks)
+    scores = {"outlier_score": np.where(without_values(X), np.nan, outlying)}
     return folder.label_columns(data.ids, tasks, labels, folder.belonging_of(model, X, tasks), scores)
 
 

@@ -148,6 +148,14 @@ class Summary:
         return found
 
     @property
+    def missing(self) -> Array:
+        """(m, d) share of the rows of each task, by u, without a value in a column; rows without any are left out."""
+        if not self.gaps:
+            return np.zeros(self.sums.shape)
+        sizes = np.where(self.sizes > 0, self.sizes, 1)[:, None]
+        return np.broadcast_to(np.clip(1 - self.observed / sizes, 0, 1), self.sums.shape).copy()
+
+    @property
     def centers(self) -> Array:
         """(m, d) means, but 0 in columns where a sparse X has zeros: from there distances keep their digits."""
         return np.where(self.entries == self.rows[:, None], self.means, 0)

@@ -256,7 +256,7 @@ def loss_scales(rows: RowSource, found: Joined, rng: np.random.Generator) -> Arr
     sample = Blocks(take_sample(rows, SAMPLE, rng)[0])
     Ls = read_out(sample.place, model=found.model, centers=found.centers)[1]
     pairs = zip(Ls, sample.place.blocks, strict=True)
-    return np.array([loss_scale(L, b.u) for L, b in pairs]) * found.enough
+    return np.array([loss_scale(L, b.u) if L.shape[-1] else 0.0 for L, b in pairs]) * found.enough
 
 
 def outlying(rows: RowSource, Ls: PerRow, limits: Array) -> Array:

@@ -32,7 +32,7 @@ def draw_by_task(counts: list[int], how: Sampling, rng: Any) -> list[Array]:
     total = max(sum(counts), 1)
     positions = []
     for count in counts:
-        size = max(min(count, how.task_sample), round(how.sample * count / total))
+        size = max(min(count, how.task_sample), round(how.sample * count / max(total, 1)))
         some = total > how.sample and size < count
         positions.append(np.sort(rng.choice(count, size=size, replace=False)) if some else np.arange(count))
     return positions

@@ -74,8 +74,10 @@ def _assemble(arrays: dict[str, Array], path: Path) -> TaskSet:
                 f"{path} is damaged: task {k} has rows of shape {X.shape} and classes of shape {y.shape}, "
                 f"and task 1 has {Xs[0].shape[1]} features."
             )
-        if not np.isfinite(X.data if sparse.issparse(X) else X).all():
-            raise ValueError(f"{path} is damaged: task {k} holds NaN or infinity.")
+        if sparse.issparse(X) and np.isnan(X.data).any():
+            raise ValueError(f"{path} is damaged: task {k} is sparse and holds NaN; only dense rows can have gaps.")
+        if np.isinf(X.data if sparse.issparse(X) else X).any():
+            raise ValueError(f"{path} is damaged: task {k} holds infinity.")
     names = (
         [str(name) for name in arrays["task_names"]] if "task_names" in arrays else [str(k) for k in range(1, m + 1)]
     )

@@ -11,7 +11,7 @@ from ..core.memberships import FORMS
 from ._extended import all_tasks, set_adapted
 from ._fitted import FittedModelMixin
 from ._novelty import RATE, check_novelty
-from ._validation import check_counting
+from ._validation import check_counting, check_values
 
 CHOICES = ("flag", "none", "new")
 
@@ -64,6 +64,7 @@ class AdaptingMixin(FittedModelMixin):
         check_novelty(novelty, novelty_rate, CHOICES)
         self._check_adaptable(X, tasks, novelty, update)
         engine = self._open(X, tasks, "adapt")
+        check_values(engine)
         check_counting(engine.labels, engine.sizes, engine.summary.counting)
         known = set(host(self.tasks_).tolist())
         again = [label for label in engine.labels.tolist() if label in known]

@@ -101,6 +101,10 @@ class ASI(MultiTaskClusterer):
         1 for clusters with rows, else 0.
     cluster_presence_ : array of shape (1, c)
         Whether a cluster has rows.
+    feature_presence_ : array of shape (1, d)
+        Whether there is any value of a feature.
+    missing_ : array of shape (1, d)
+        Share of missing values of each feature, in the rows that have any value.
     metric_ : str
         "euclidean".
     cluster_sizes_ : array of shape (1, c)

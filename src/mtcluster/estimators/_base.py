@@ -41,7 +41,7 @@ SMALL_ARRAYS = (
     "tasks_", "within_weight_", "task_offsets_", "task_scales_", "fractions_", "task_centers_", "shared_centers_",
     "subspace_", "cluster_sizes_", "task_relatedness_", "cluster_support_", "cluster_presence_", "map_", "map_rows_",
     "metric_directions_", "metric_covariance_", "log_proportions_", "means_", "proportions_", "shrinkage_",
-    "cluster_covariances_", "feature_presence_", "novelty_losses_", "novelty_ratios_", "novelty_scores_",
+    "cluster_covariances_", "feature_presence_", "missing_", "novelty_losses_", "novelty_ratios_", "novelty_scores_",
 )  # fmt: skip
 
 
@@ -204,6 +204,7 @@ class MultiTaskClusterer(
     def _store(self, engine: Engine, settled: Settled, run: Run) -> None:
         (m, d), model, decisions = engine.origins.shape, settled.model, settled.decisions
         self.feature_presence_ = np.broadcast_to(engine.summary.observed > 0, (m, d)).copy()
+        self.missing_ = engine.summary.missing
         self.tasks_, self.decisions_ = engine.labels, decisions
         self.membership_, self.task_offset_ = decisions.membership, decisions.task_offset
         self.within_weight_ = np.broadcast_to(model.shares[0], (m,)).copy()

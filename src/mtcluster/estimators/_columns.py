@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from itertools import combinations, islice
 from typing import Any
 
 import numpy as np
@@ -39,8 +40,12 @@ def common_columns(columns: dict[Hashable, Any], *, apart: bool = False) -> list
     """
     for key, own in columns.items():
         check_names(own, f"X[{key!r}]")
-    if not apart:
-        _check_linked(columns)
+    found = "" if apart else unlinked(columns)
+    if found:
+        raise ValueError(
+            f"X: {found} Rename columns that mean the same, leave the data set out, or match clusters by their "
+            "geometry alone (match='geometry')."
+        )
     return sorted({name for own in columns.values() for name in own})
 
 
@@ -64,8 +69,8 @@ def check_names(own: list[Any], name: str) -> None:
         raise ValueError(f"{name} has several columns named {listed(map(repr, twice[:5]))}: each needs its own name.")
 
 
-def _check_linked(columns: dict[Hashable, list[Any]]) -> None:
-    """Refuse data sets that no common column links to the others."""
+def unlinked(columns: dict[Hashable, list[Any]]) -> str:
+    """A sentence about data sets that no common column links to the others; empty if there are none."""
     keys, sets = list(columns), [set(own) for own in columns.values()]
     linked, waiting = {0}, [0]
     while waiting:
@@ -74,17 +79,15 @@ def _check_linked(columns: dict[Hashable, list[Any]]) -> None:
         linked |= new
         waiting += sorted(new)
     if len(linked) == len(keys):
-        return
+        return ""
     apart = [keys[k] for k in range(len(keys)) if k not in linked]
-    pairs = [
+    pairs = (
         f"{keys[k]!r} and {keys[l]!r} have {len(sets[k] & sets[l])} columns in common"
-        for k in range(len(keys))
-        for l in range(k + 1, len(keys))
-    ]
-    raise ValueError(
-        f"X: no column links {listed(map(repr, apart[:5]))} to {keys[0]!r}, so their clusters cannot correspond: "
-        f"{listed(pairs[:6])}. Rename columns that mean the same, leave the data set out, or match clusters by their "
-        "geometry alone (match='geometry')."
+        for k, l in combinations(range(len(keys)), 2)
+    )
+    return (
+        f"No column links {listed(map(repr, apart[:5]))} to {keys[0]!r}, so their clusters cannot correspond: "
+        f"{listed(islice(pairs, 6))}."
     )
 
 

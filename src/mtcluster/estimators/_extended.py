@@ -29,7 +29,7 @@ PER_TASK = (
     "tasks_", "within_weight_", "task_offsets_", "task_scales_", "fractions_", "task_centers_", "shared_centers_",
     "subspace_", "cluster_sizes_", "task_relatedness_", "cluster_support_", "cluster_presence_", "map_", "map_rows_",
     "log_proportions_", "means_", "proportions_", "shrinkage_", "cluster_covariances_", "joined_", "loss_scales_",
-    "group_centers_", "group_tasks_", "feature_presence_",
+    "group_centers_", "group_tasks_", "feature_presence_", "missing_",
 )  # fmt: skip
 
 
@@ -90,6 +90,7 @@ def set_adapted(new: Any, engine: Engine, placed: Placement, parts: AllTasks, up
     c, m = parts.model.n_clusters, len(new.tasks_)
     sizes = np.zeros((len(parts.centers.Ms), c))
     sizes[:m, : new._n_numbers] = host(new.cluster_sizes_)
+    old = sizes[:m].sum(axis=1)
     verdict = verdict_of(new, placed, None, None)
     groups = {i: own for i, own in verdict.groups.items() if i in parts.groups or placed.at[i] is not None}
     verdict = replace(verdict, groups=groups, held=parts.held)  # without those that are clusters now
@@ -101,14 +102,22 @@ def set_adapted(new: Any, engine: Engine, placed: Placement, parts: AllTasks, up
     _set_tasks(new, parts, sizes)
     _set_novelty(new, engine, placed, parts)
     _set_rows(new, engine, parts.where)
-    has = np.broadcast_to(engine.summary.observed > 0, (len(parts.where), engine.n_features))
-    known = np.zeros((len(parts.centers.Ms), engine.n_features), dtype=bool)
-    known[:m] = host(new.feature_presence_)
-    np.logical_or.at(known, parts.where, has)
-    new.feature_presence_ = known
+    _set_features(new, engine, parts, old)
     for name in PER_TASK:
         if hasattr(new, name):
             setattr(new, name, engine.small(host(getattr(new, name))))
+
+
+def _set_features(new: Any, engine: Engine, parts: AllTasks, sizes: Array) -> None:
+    """Which task has which features, and how much of them is missing; `sizes` (m,) are those of the old tasks."""
+    m, d = len(sizes), engine.n_features
+    has = np.zeros((len(parts.centers.Ms), d), dtype=bool)
+    missing, rows = np.zeros(has.shape), np.zeros(len(has))
+    has[:m], missing[:m], rows[:m] = host(new.feature_presence_), host(new.missing_), sizes
+    np.logical_or.at(has, parts.where, np.broadcast_to(engine.summary.observed > 0, (len(parts.where), d)))
+    for k, n, found in zip(parts.where, engine.summary.sizes, engine.summary.missing, strict=True):
+        missing[k] = (rows[k] * missing[k] + n * found) / (rows[k] + n)
+    new.feature_presence_, new.missing_ = has, missing
 
 
 def _sums(engine: Engine, placed: Placement, parts: AllTasks, verdict: Verdict) -> tuple[Array, Array]:

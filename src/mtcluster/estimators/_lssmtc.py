@@ -167,6 +167,10 @@ class LSSMTC(StreamingMixin, MultiTaskClusterer):
         it holds.
     cluster_presence_ : array of shape (m, c)
         Whether a task holds a cluster. False: no row of that task has that label, here and in `predict`.
+    feature_presence_ : array of shape (m, d)
+        Whether a task has any value of a feature.
+    missing_ : array of shape (m, d)
+        Share of missing values of each feature in each task, in the rows that have any value.
     cluster_sizes_ : array of shape (m, c)
         Weighted number of rows of each cluster in each task.
     decisions_ : Decisions

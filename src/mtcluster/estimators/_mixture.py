@@ -116,6 +116,10 @@ class MultiTaskGaussianMixture(DensityMixin, MultiTaskClusterer):
         κ of each task; nearly 0 for a task that was left alone.
     cluster_presence_ : bool array of shape (m, c)
         Which clusters each task holds.
+    feature_presence_ : array of shape (m, d)
+        Whether a task has any value of a feature.
+    missing_ : array of shape (m, d)
+        Share of missing values of each feature in each task, in the rows that have any value.
     cluster_support_ : array of shape (m, c)
         Evidence for it, from 0 to 1; with another start than the consensus, how present each cluster is.
     lower_bound_ : float

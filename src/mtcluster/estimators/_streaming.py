@@ -100,10 +100,11 @@ def _store(me: Any, batch: Batch, learned: Learned) -> None:
     me.task_relatedness_ = relatedness_by_common(Ms, me.cluster_sizes_, held)
     me.cluster_support_ = support(Ms, me.cluster_sizes_, me.within_weight_ < 1)
     me._n_features_out = me.subspace_.shape[1]
-    has = np.zeros((m, d), dtype=bool)
-    has[: len(me.feature_presence_)] = host(me.feature_presence_)
+    has, missing = np.zeros((m, d), dtype=bool), np.zeros((m, d))
+    has[: len(me.feature_presence_)], missing[: len(me.missing_)] = host(me.feature_presence_), host(me.missing_)
     has[batch.ks] |= np.broadcast_to(engine.summary.observed > 0, (len(batch.ks), d))
-    me.feature_presence_ = has
+    missing[batch.ks] = engine.summary.missing
+    me.feature_presence_, me.missing_ = has, missing
     for name in LATER:
         me.__dict__.pop(name, None)
     _store_rows(me, batch, learned)

@@ -93,6 +93,13 @@ def check_gaps(estimator: Any, engine: Engine) -> None:
         names = getattr(estimator, "feature_names_in_", np.arange(engine.n_features))[empty]
         shown = ", ".join(repr(name) for name in names[:5].tolist()) + (", …" if len(empty) > 5 else "")
         raise ValueError(f"X has {len(empty)} column(s) without any value: {shown}. Leave them out.")
+    check_values(engine)
+
+
+def check_values(engine: Engine) -> None:
+    """Every task needs a value."""
+    if not engine.gaps:
+        return
     for label, size, values in zip(engine.labels, engine.sizes, engine.summary.observed, strict=True):
         if not values.any():
             raise ValueError(f"X has no value in any of the {size} row(s) of task {_name(label)}: leave the task out.")

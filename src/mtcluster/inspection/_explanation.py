@@ -14,6 +14,7 @@ from ..core.memberships import FORMS
 from ..core.weightings import WEIGHTINGS
 from ._certainty import certainty_sentences, check_stability, number_sentence
 from ._fitted import ALIKE, PER_TASK, comparable, method_name, on_host
+from ._gaps import missing_of, missing_sentences
 from ._relations import relation_sentences
 from ._words import count, named, number, related
 
@@ -76,7 +77,7 @@ def describe(model: Any) -> list[str]:
     head = f"{method_name(model)}: {count(c, 'cluster')} in {count(m, 'task')}, {count(n, 'row')}."
     chosen = [] if model.selection_ is None else [number_sentence(model.selection_, c)]
     begun = n if model.drift_ is None or made.consensus is None else made.consensus.n_rows
-    lines = [head, *chosen, _start(made, begun, m)]
+    lines = [head, *_missing(model), *chosen, _start(made, begun, m)]
     if made.within_weight_reason != "none":
         lines += [_metric(made), *_sharing(made, model.within_weight_, model.tasks_.tolist()), _offset(made, model)]
     lines += _joined(model)
@@ -94,13 +95,25 @@ def describe(model: Any) -> list[str]:
     return [*lines, f"Relatedness: {alike}", *told]
 
 
+def _missing(model: Any) -> list[str]:
+    """Values, columns of tasks and rows that are missing."""
+    named, d = model.feature_names_in_, model.task_centers_.shape[2]
+    features = range(d) if named is None else [str(name) for name in named]
+    lines = missing_sentences(missing_of(model, features, model.tasks_.tolist()), repr)
+    empty = int(np.count_nonzero(host(model.labels_) < 0)) if model.joined_ is None else 0
+    if empty:
+        lines.append(f"{count(empty, 'row')} without any value {'has' if empty == 1 else 'have'} the label -1.")
+    return lines
+
+
 def _joined(model: Any) -> list[str]:
     """Tasks that were not in the fit."""
     if model.joined_ is None or not np.any(model.joined_):
         return []
     later = [repr(task) for task, joined in zip(model.tasks_.tolist(), host(model.joined_), strict=True) if joined]
     new = int(np.count_nonzero(host(model.labels_) < 0))
-    flagged = f" No cluster explains {count(new, 'row')} of them, which have the label -1." if new else ""
+    empty = ", or they have no value" * (model.missing_ is not None and bool(np.any(host(model.missing_))))
+    flagged = f" No cluster explains {count(new, 'row')} of them{empty}, which have the label -1." if new else ""
     return [f"Joined after the fit: {named('task', later)}. The other lines are about the fit before.{flagged}"]
 
 

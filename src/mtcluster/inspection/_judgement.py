@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.utils.validation import column_or_1d
 
-from ..core.arrays import Array, host
+from ..core.arrays import Array, has_gaps, host
 from ..estimators._validation import read_tasks
 
 SHIFT_PRICE = 0.5  # of the share of the spread that shifts take, on the scale of a log-likelihood
@@ -54,7 +54,8 @@ class Judgement:
 def judge_labels(X: Any, labels: Any, *, tasks: Any = None) -> Judgement:
     """Judge a clustering of several tasks by the rows alone.
 
-    Rows of more than 50 features are judged in their 20 leading principal directions.
+    Rows of more than 50 features are judged in their 20 leading principal directions. Missing values take the mean of
+    their task, and rows with the label -1 are left out.
 
     Parameters
     ----------
@@ -83,13 +84,31 @@ def judge_labels(X: Any, labels: Any, *, tasks: Any = None) -> Judgement:
     >>> bool(centered.cost < pooled.cost)
     True
     """
-    data = read_tasks(BaseEstimator(), X, tasks, reset=True)
+    data = read_tasks(BaseEstimator(), X, tasks, reset=True, missing=True)
     values = column_or_1d(host(labels))
     if len(values) != data.n:
         raise ValueError(f"labels has {len(values)} entries, but X has {data.n} rows: one label per row is needed.")
-    _, codes = np.unique(values, return_inverse=True)
     of_task = data.join([np.full(size, k) for k, size in enumerate(data.sizes)])
-    return _judged(_coordinates(data.stack()), codes, of_task)
+    rows, some = data.stack(), values != -1
+    if not some.any():
+        raise ValueError("labels are all -1: there is no cluster to judge.")
+    if not some.all():
+        rows, values, (_, of_task) = rows[some], values[some], np.unique(of_task[some], return_inverse=True)
+    _, codes = np.unique(values, return_inverse=True)
+    return _judged(_coordinates(_filled(rows, of_task)), codes, of_task)
+
+
+def _filled(X: Any, tasks: Array) -> Any:
+    """Rows whose missing values are the mean of their task, or of all tasks where it has none."""
+    if sparse.issparse(X) or not has_gaps(host(X)):
+        return X
+    X = np.array(host(X), dtype=np.float64)
+    gaps = np.isnan(X)
+    means = [np.where(gaps, 0, X).sum(axis=0) / np.maximum((~gaps).sum(axis=0), 1)]
+    for k in range(int(tasks.max()) + 1):
+        seen, own = (~gaps & (tasks == k)[:, None]).sum(axis=0), np.where(gaps, 0, X)[tasks == k].sum(axis=0)
+        means.append(np.where(seen > 0, own / np.maximum(seen, 1), means[0]))
+    return np.where(gaps, np.stack(means[1:])[tasks], X)
 
 
 def _coordinates(X: Any) -> Array:

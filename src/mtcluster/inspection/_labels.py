@@ -9,9 +9,9 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import column_or_1d
 
-from ..core.arrays import Array
+from ..core.arrays import Array, host
 from ..core.couplings import COUPLINGS
-from ..core.jobs import pick_runs
+from ..core.jobs import nearest, pick_runs
 from ..core.memberships import MEMBERSHIPS, one_hot
 from ..core.model import Model
 from ..core.projecting import shared_map, task_indices
@@ -34,11 +34,11 @@ class LabelDescription(BaseEstimator):
     Attributes
     ----------
     labels_ : array of shape (n,)
-        Cluster of each row.
+        Cluster of each row; -1 for rows that belong to none.
     memberships_ : array of shape (n, c)
-        1 in the column of the cluster of each row, 0 elsewhere.
+        1 in the column of the cluster of each row, 0 elsewhere; 0 everywhere for rows that belong to none.
     losses_ : array of shape (n,)
-        Squared distance of each row to the mean of its cluster in its task.
+        Squared distance of each row to the mean of its cluster in its task, to the nearest if it belongs to none.
     tasks_ : array of shape (m,)
         Labels of the tasks.
     task_indices_ : array of shape (n,)
@@ -57,6 +57,10 @@ class LabelDescription(BaseEstimator):
         How present each cluster is in each task, from 0 (absent) to 1.
     cluster_presence_ : array of shape (m, c)
         Whether a task has rows of a cluster.
+    feature_presence_ : array of shape (m, d)
+        Whether a task has a value of a feature.
+    missing_ : array of shape (m, d)
+        Share of the rows of a task in which a feature is missing.
     map_ : array of shape (k, at most 4)
         Coordinates of some rows in the directions of the shared subspace that separate the clusters best. All rows, but
         no more than about 20 000.
@@ -106,7 +110,8 @@ class LabelDescription(BaseEstimator):
         X : array, sparse matrix or data frame of shape (n, d), or a dict or list of them
             Rows of all tasks, or one item per task. A list is taken as tasks if its items are two-dimensional.
         y : array of shape (n,)
-            Cluster of each row, as integers from 0.
+            Cluster of each row, as integers from 0; -1 for rows that belong to none, as of DBSCAN. Such rows count in
+            no mean and no size.
         tasks : sequence of n hashable labels, optional
             Task of each row of X, in any order. None: one task.
 
@@ -118,21 +123,31 @@ class LabelDescription(BaseEstimator):
         engine = open_rows(self, X, tasks, reset=True)
         n, m, d = sum(engine.sizes), len(engine.labels), engine.n_features
         self.labels_ = _read_labels(y, n)
+        if self.labels_.min() < 0:
+            engine = open_rows(self, X, tasks, reset=True, sample_weight=_counting(engine, self.labels_))
         c = int(self.labels_.max()) + 1
         model = Model(c, 1.0, min(c, d), COUPLINGS["reconstruction"], MEMBERSHIPS["binary"])
         with engine:
-            labels = engine.split(self.labels_, np.asarray)
+            labels = engine.split(np.maximum(self.labels_, 0), np.asarray)
             state = first_state(engine, model, [labels])
             centers = model.coupling.complete(state.centers, model.n_components).runs(0)
             self.tasks_ = engine.labels
             self.task_indices_ = engine.gather(engine.apply(task_indices, outputs=1)[0], np.intp)
             self.losses_ = engine.gather(engine.apply(partial(pick_runs, at=0), state.Ls, outputs=1)[0])
+            if self.labels_.min() < 0:
+                terms = model.terms(centers.runs(None), engine.origins, gaps=engine.gaps)
+                job = partial(nearest, terms=terms, membership=model.membership)
+                closest = engine.apply(job, outputs=2)[1]
+                closest = engine.gather(engine.apply(partial(pick_runs, at=0), closest, outputs=1)[0])
+                self.losses_ = np.where(self.labels_ < 0, closest, self.losses_)
             self.cluster_sizes_ = model.sizes(engine, labels)
+            self.missing_ = engine.summary.missing
+            self.feature_presence_ = self.missing_ < 1
             rng, sizes = np.random.default_rng(0), self.cluster_sizes_.sum(axis=0)
             self.map_rows_, self.map_ = shared_map(engine, model, centers, sizes, rng)
         self.task_centers_ = centers.Ms
         self.shared_centers_, self.subspace_ = np.asarray(centers.M), np.asarray(centers.W)
-        self.memberships_ = one_hot(self.labels_, c, self.losses_.dtype)
+        self.memberships_ = one_hot(self.labels_, c, self.losses_.dtype)  # of −1: zeros
         self.cluster_support_ = support(centers.Ms, self.cluster_sizes_, np.ones(m, dtype=bool))
         self.cluster_presence_ = self.cluster_sizes_ > 0
         self.task_relatedness_ = relatedness_by_common(centers.Ms, self.cluster_sizes_, self.cluster_presence_)
@@ -147,6 +162,16 @@ def _read_labels(y: Any, n: int) -> Array:
     values = column_or_1d(y)
     if len(values) != n:
         raise ValueError(f"y has {len(values)} labels, but X has {n} rows: one label per row is needed.")
-    if values.dtype.kind not in "iu" or values.min() < 0:
-        raise ValueError(f"y should contain integers from 0; got {values.dtype}, {values[:3].tolist()} …")
+    if values.dtype.kind not in "iu" or values.min() < -1 or values.max() < 0:
+        wanted = "integers from 0, or -1 for rows that belong to no cluster"
+        raise ValueError(f"y should contain {wanted}; got {values.dtype}, {values[:3].tolist()} …")
     return values.astype(np.int32)
+
+
+def _counting(engine: Any, labels: Array) -> Array:
+    """Weights 1 of the rows that belong to a cluster, and 0 of the others; every task needs a cluster."""
+    codes = host(engine.gather(engine.apply(task_indices, outputs=1)[0], np.intp))
+    for k, task in enumerate(engine.labels.tolist()):
+        if not np.any(labels[codes == k] >= 0):
+            raise ValueError(f"y is -1 for all rows of task {task!r}: leave the task out, as it has no clusters.")
+    return (labels >= 0).astype(np.float64)

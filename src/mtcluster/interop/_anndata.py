@@ -56,7 +56,8 @@ def fit_anndata(
     model : estimator
         Fitted model. `adata` now contains
 
-        - `obs[key_added]`: cluster of each cell, categorical, as strings;
+        - `obs[key_added]`: cluster of each cell, categorical, as strings; missing, as are easiness and outlier score,
+          for cells without any value (NaN throughout);
         - `obs[f"{key_added}_easiness"]`: easiness of each cell, see `mtcluster.inspection.easiness`;
         - `obs[f"{key_added}_outlier"]`: outlier score of each cell, see `mtcluster.inspection.outlier_scores`;
         - `obsm[f"X_{key_added}"]`: coordinates of each cell in the shared subspace;
@@ -141,8 +142,9 @@ def _write(adata: Any, model: Any, X: Any, key: str, source: dict[str, Any], pan
     labels, codes, losses = (host(array) for array in (model.labels_, model.task_indices_, model.losses_))
     names = [str(j) for j in range(model.task_centers_.shape[1])]
     adata.obs[key] = pandas.Categorical.from_codes(labels, categories=names).remove_unused_categories()
-    adata.obs[f"{key}_easiness"] = easiness(losses, codes)
-    adata.obs[f"{key}_outlier"] = outlier_scores(losses, codes)
+    nothing = labels < 0  # cells without any value are neither easy nor outlying
+    adata.obs[f"{key}_easiness"] = np.where(nothing, np.nan, easiness(losses, codes))
+    adata.obs[f"{key}_outlier"] = np.where(nothing, np.nan, outlier_scores(losses, codes))
     adata.obsm[f"X_{key}"] = np.asarray(host(model.transform(X)))
     parameters = {"estimator": type(model).__name__, **source, **model.get_params()}
     adata.uns[key] = {

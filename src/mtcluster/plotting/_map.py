@@ -38,7 +38,8 @@ def plot_tasks(
 ) -> Any:
     """Plot the map of the rows in the shared subspace, with all tasks in a common frame.
 
-    Its axes are the directions that separate the clusters best. A number is drawn at the median of each cluster, and
+    Its axes are the directions that separate the clusters best. A number is drawn at the median of each cluster, rows
+    without a cluster (-1) are grey, those without any value are not drawn, and
     markers show the task of each row. If the map has one direction, the second axis is the distance of a row from its
     reconstruction by the model, the square root of its loss.
 
@@ -134,7 +135,7 @@ def _points(model: Any, Y: Array, axes: Sequence[int]) -> tuple[Array, tuple[str
 def _number_clusters(ax: Any, points: Array, clusters: Array) -> None:
     outline = matplotlib("patheffects").withStroke(linewidth=3, foreground="white")
     style = {"fontsize": 11, "fontweight": "bold", "color": INK, "zorder": 3, "path_effects": [outline]}
-    for j in np.unique(clusters):
+    for j in np.unique(clusters[clusters >= 0]):
         ax.annotate(str(j), np.median(points[clusters == j], axis=0), ha="center", va="center", **style)
 
 
@@ -142,7 +143,8 @@ def _entries(color: str, names: list[str], shown: list[int], clusters: Array, hi
     """Entries of the legend: colours of clusters, then markers of tasks."""
     entries = []
     if color == "cluster":
-        entries += [mark("o", colors([j])[0], f"cluster {j}") for j in np.unique(clusters)]
+        named = [(j, f"cluster {j}" if j >= 0 else "no cluster (-1)") for j in np.unique(clusters).tolist()]
+        entries += [mark("o", colors([j])[0], name) for j, name in sorted(named, key=lambda entry: entry[0] < 0)]
     if len(names) > 1:
         shades = colors(shown) if color == "task" else [GREY] * len(shown)
         entries += [mark(MARKERS[k % len(MARKERS)], shade, names[k]) for k, shade in zip(shown, shades, strict=True)]

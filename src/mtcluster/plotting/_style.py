@@ -52,10 +52,11 @@ def task_names(model: Any, alone: bool = False) -> list[str]:
 
 
 def colors(numbers: Iterable[int]) -> Array:
-    """A colour per number, (n, 3); darker from the eighth on, lighter from the fifteenth on."""
-    base = np.array([[int(code[i : i + 2], 16) / 255 for i in (1, 3, 5)] for code in COLORS])
-    shades = np.concatenate([base + (target - base) * share for target, share in SHADES])
-    return shades[np.asarray(list(numbers), dtype=int) % len(shades)]
+    """A colour per number, (n, 3); darker from the eighth on, lighter from the fifteenth on; grey for -1."""
+    *base, grey = np.array([[int(code[i : i + 2], 16) / 255 for i in (1, 3, 5)] for code in (*COLORS, GREY)])
+    shades = np.concatenate([base + (target - np.array(base)) * share for target, share in SHADES])
+    wanted = np.asarray(list(numbers), dtype=int)
+    return np.where((wanted < 0)[:, None], grey, shades[wanted % len(shades)])
 
 
 def legend_columns(entries: list[Any]) -> int:

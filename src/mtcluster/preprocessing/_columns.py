@@ -100,9 +100,15 @@ def as_texts(column: Any) -> Array:
 
 
 def missing_values(counts: Mapping[str, int]) -> TableError:
-    """The refusal of missing values, given their number per column."""
+    """The refusal of missing values where the output is sparse, given their number per column."""
     where = f"{count(len(counts), 'column')}: {counts_listed(counts)}"
-    return TableError(f"values are missing in {where}", "fill them in, or fit with impute='median'", kind="missing")
+    problem = f"texts, TF-IDF and sparse matrices cannot hold missing values, and values are missing in {where}"
+    return TableError(problem, "fill them in, or fit with impute='median'", kind="missing")
+
+
+def no_values() -> TableError:
+    """The refusal of data without a single value."""
+    return TableError("no column has a value", "give rows with values", kind="empty")
 
 
 def counts_listed(counts: Mapping[str, int]) -> str:

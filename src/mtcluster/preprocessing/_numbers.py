@@ -1,4 +1,4 @@
-"""Matrices of numbers: missing values, TF-IDF weights and scaling, over all tasks or within each."""
+"""Matrices of numbers: filling, TF-IDF weights and scaling, over all tasks or within each."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ class NumbersMixin:
     impute: str | None
     tfidf: bool
     is_table_: bool
+    scaler_: Any
 
     def _fit_numbers(self, X: Any, tasks: Any) -> Any:
         scale = self.scale if self.scale != "auto" else "standard" if self.is_table_ else "none"
@@ -43,8 +44,16 @@ class NumbersMixin:
             self.scaler_ = StandardScaler().fit(dense)
             if scale == "within" and tasks is not None:
                 self.tasks_, codes = encode_tasks(tasks, len(dense))
-                self.task_scalers_ = [StandardScaler().fit(dense[codes == k]) for k in range(len(self.tasks_))]
+                self.task_scalers_ = [self._own_scaler(dense[codes == k]) for k in range(len(self.tasks_))]
         return self._scaled(filled, tasks)
+
+    def _own_scaler(self, X: Array, least: int = 1) -> StandardScaler:
+        """The scaler of one task; columns in which it has fewer values are scaled as those of all tasks together."""
+        few = np.count_nonzero(~np.isnan(X), axis=0) < least
+        own = StandardScaler().fit(np.where(few, 0.0, X))
+        for name in ("mean_", "var_", "scale_"):
+            setattr(own, name, np.where(few, getattr(self.scaler_, name), getattr(own, name)))
+        return own
 
     def _transform_numbers(self, X: Any, tasks: Any) -> Any:
         return self._scaled(self.filling_.transform(X), tasks)
@@ -59,7 +68,7 @@ class NumbersMixin:
         scaled = np.empty(X.shape)
         for k, known in enumerate(positions(labels.tolist(), self.tasks_.tolist())):
             own = X[codes == k]
-            new = StandardScaler().fit(own) if known is None and len(own) >= MIN_ROWS else self.scaler_
+            new = self._own_scaler(own, MIN_ROWS) if known is None and len(own) >= MIN_ROWS else self.scaler_
             scaled[codes == k] = (new if known is None else self.task_scalers_[known]).transform(own)
         return scaled
 

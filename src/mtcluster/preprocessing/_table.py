@@ -12,23 +12,25 @@ from sklearn.compose import ColumnTransformer
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.preprocessing import OneHotEncoder
 from sklearn.utils import Tags
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from .._sklearn_compat import StrOptions
 from .._utils.text import count, listed
 from ..core.arrays import Array
-from ._columns import MISSING, TableError, as_categories, as_frame, column_kind, counts_listed, missing_values
+from ._columns import MISSING, TableError, as_categories, as_frame, column_kind, counts_listed
+from ._input import InputMixin, is_table
 from ._numbers import NumbersMixin
 
 MAX_WORDS = 20_000  # of the vocabulary of a column of texts
 
 
-class TablePreprocessor(NumbersMixin, OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+class TablePreprocessor(InputMixin, NumbersMixin, OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """Turn a table of numbers, categories and texts into a matrix that can be clustered.
 
     Columns of numbers are standardised, columns with few different values are one-hot encoded, and columns of texts
     become TF-IDF weights of their words. Columns that are none of these, such as dates, are refused by name.
-    A matrix is used as it is, unless `scale`, `impute` or `tfidf` say otherwise.
+    A matrix is used as it is, unless `scale`, `impute` or `tfidf` say otherwise. Missing values stay missing (NaN),
+    which :class:`~mtcluster.SPMTC` takes as such, and columns without any value are left out.
 
     Parameters
     ----------
@@ -37,8 +39,10 @@ class TablePreprocessor(NumbersMixin, OneToOneFeatureMixin, TransformerMixin, Ba
         "within", over the rows of each task; "none", not at all. "auto" is "standard" for tables and "none" for
         matrices.
     impute : {None, "median"}, default=None
-        What to do with missing values. None refuses them. "median" replaces missing numbers by the median of their
-        column, makes missing categories a category of their own and missing texts empty.
+        What to do with missing values. None leaves them missing: a missing category is NaN in all columns of its
+        categories; where the output is sparse (texts, TF-IDF, sparse matrices) they are refused, because a zero there
+        is a value. "median" replaces missing numbers by the median of their column, makes missing categories a
+        category of their own and missing texts empty.
     text : sequence of str, default=()
         Columns that hold texts.
     tfidf : bool, default=False
@@ -52,8 +56,10 @@ class TablePreprocessor(NumbersMixin, OneToOneFeatureMixin, TransformerMixin, Ba
         Whether `fit` was given a data frame.
     numbers_, categories_, texts_ : list of str
         The columns of a table by what they hold; the features of the output are in this order.
+    left_out_ : list of str
+        Columns of a table, or numbers of features of a matrix, in which no row has a value; the output lacks them.
     n_missing_ : dict
-        The number of missing values that were replaced, by column.
+        The number of missing values of the other columns, by column.
     tasks_ : ndarray of shape (n_tasks,)
         The tasks whose rows were scaled by themselves; empty unless `scale="within"`.
     n_features_in_ : int
@@ -141,7 +147,8 @@ class TablePreprocessor(NumbersMixin, OneToOneFeatureMixin, TransformerMixin, Ba
             The numbers; sparse if they include TF-IDF weights, or if the matrix was sparse.
         """
         self._validate_params()
-        self.is_table_ = _is_table(X)
+        self.is_table_ = is_table(X)
+        self.left_out_: list[str] = []
         self.numbers_: list[str] = []
         self.categories_: list[str] = []
         self.texts_: list[str] = []
@@ -153,9 +160,9 @@ class TablePreprocessor(NumbersMixin, OneToOneFeatureMixin, TransformerMixin, Ba
         frame = as_frame(X, self.numbers_, self.categories_, self.texts_)
         if self.numbers_:
             frame[self.numbers_] = self._fit_numbers(np.ascontiguousarray(frame[self.numbers_]), tasks)
-        self.encoder_ = self._encoder(len(frame))
+        self.encoder_ = self._encoder(X, frame)
         try:
-            return _by_rows(self.encoder_.fit_transform(frame))
+            return self._with_gaps(_by_rows(self.encoder_.fit_transform(frame)), X)
         except ValueError:
             self._refuse_without_words(frame)
             raise
@@ -173,7 +180,8 @@ class TablePreprocessor(NumbersMixin, OneToOneFeatureMixin, TransformerMixin, Ba
         Returns
         -------
         X_new : ndarray or CSR matrix of shape (n_samples, n_features_out)
-            The numbers. A category that was not in `fit` is 0 in all columns of its categories.
+            The numbers. A category that was not in `fit` is 0 in all columns of its categories; a missing one is NaN
+            there, unless missing values are filled.
         """
         check_is_fitted(self)
         X = self._checked(X, reset=False)
@@ -182,7 +190,7 @@ class TablePreprocessor(NumbersMixin, OneToOneFeatureMixin, TransformerMixin, Ba
         frame = as_frame(X, self.numbers_, self.categories_, self.texts_)
         if self.numbers_:
             frame[self.numbers_] = self._transform_numbers(np.ascontiguousarray(frame[self.numbers_]), tasks)
-        return _by_rows(self.encoder_.transform(frame))
+        return self._with_gaps(_by_rows(self.encoder_.transform(frame)), X)
 
     def get_feature_names_out(self, input_features: Any = None) -> Array:
         """Names of the features of the output.
@@ -199,7 +207,7 @@ class TablePreprocessor(NumbersMixin, OneToOneFeatureMixin, TransformerMixin, Ba
         """
         check_is_fitted(self)
         if not self.is_table_:
-            return super().get_feature_names_out(input_features)
+            return np.delete(super().get_feature_names_out(input_features), list(map(int, self.left_out_)))
         names = list(self.numbers_)
         for name, values in self._known_categories().items():
             names += [f"{name} = {value}" for value in values]
@@ -215,7 +223,7 @@ class TablePreprocessor(NumbersMixin, OneToOneFeatureMixin, TransformerMixin, Ba
         Returns
         -------
         sentences : list of str
-            One sentence for each kind of column, and one for missing values.
+            One sentence for each kind of column, and those on missing values.
         """
         check_is_fitted(self)
         scaled = "used as they are"
@@ -225,7 +233,8 @@ class TablePreprocessor(NumbersMixin, OneToOneFeatureMixin, TransformerMixin, Ba
         said = []
         if not self.is_table_:
             weighted = "weighted by TF-IDF, " * self.tfidf
-            said.append(f"{count(self.n_features_in_, 'feature')} of a matrix, {weighted}{scaled}.")
+            used = self.n_features_in_ - len(self.left_out_)
+            said.append(f"{count(used, 'feature')} of a matrix, {weighted}{scaled}.")
         if self.numbers_:
             said.append(f"{count(len(self.numbers_), 'column')} ({listed(self.numbers_)}) of numbers, {scaled}.")
         if self.categories_:
@@ -235,7 +244,12 @@ class TablePreprocessor(NumbersMixin, OneToOneFeatureMixin, TransformerMixin, Ba
             words = len(self.encoder_.named_transformers_[f"text{j}"].vocabulary_)
             ignored = " (English stop words ignored)" if self.stop_words == "english" else ""
             said.append(f"Texts of {name!r} as TF-IDF of {count(words, 'word')}{ignored}.")
-        if self.n_missing_:
+        if self.left_out_:
+            empty = [repr(name) if self.is_table_ else f"feature {name}" for name in self.left_out_]
+            said.append(f"Left out, as no row has a value: {listed(empty)}.")
+        if self.n_missing_ and self.impute is None:
+            said.append(f"Missing values stay missing and count nothing: {counts_listed(self.n_missing_)}.")
+        elif self.n_missing_:
             by = f"median of their column, categories by {MISSING!r}, texts by empty ones"
             said.append(f"Missing values were replaced, numbers by the {by}: {counts_listed(self.n_missing_)}.")
         return said
@@ -256,7 +270,8 @@ class TablePreprocessor(NumbersMixin, OneToOneFeatureMixin, TransformerMixin, Ba
         check_is_fitted(self)
         found = {}
         for name, known in self._known_categories().items():
-            values, counts = np.unique(as_categories(X[name]), return_counts=True)
+            given = X[name].dropna() if self.impute is None else X[name]
+            values, counts = np.unique(as_categories(given), return_counts=True)
             new = {str(value): int(n) for value, n in zip(values, counts, strict=True) if value not in known}
             if new:
                 found[name] = new
@@ -268,33 +283,8 @@ class TablePreprocessor(NumbersMixin, OneToOneFeatureMixin, TransformerMixin, Ba
         tags.input_tags.sparse = self.scale in ("auto", "none")
         tags.input_tags.categorical = True
         tags.input_tags.string = True
-        tags.input_tags.allow_nan = self.impute is not None
+        tags.input_tags.allow_nan = self.impute is not None or not self.tfidf
         return tags
-
-    def _checked(self, X: Any, *, reset: bool) -> Any:
-        """X as a data frame with names, or as a matrix of finite numbers; missing values only where they are filled."""
-        if _is_table(X) != self.is_table_:
-            seen, came = ("table", "matrix") if self.is_table_ else ("matrix", "table")
-            raise TableError(f"fit was given a {seen}, and this is a {came}", f"give a {seen}", kind="other_input")
-        if self.is_table_:
-            X = X.set_axis([str(name) for name in X.columns], axis=1)
-            if not X.columns.is_unique:
-                raise ValueError(f"X has several columns named {X.columns[X.columns.duplicated()][0]!r}.")
-            validate_data(self, X, reset=reset, skip_check_array=True)
-            missing = {name: int(n) for name, n in X.isna().sum().items() if n}
-            if missing and self.impute is None:
-                raise missing_values(missing)
-        else:
-            X = validate_data(self, X, reset=reset, accept_sparse="csr", ensure_all_finite=False)
-            values = X.data if sparse.issparse(X) else X
-            n_missing, n_wrong = int(np.isnan(values).sum()), int((~np.isfinite(values)).sum())
-            if n_wrong > n_missing * (self.impute is not None):
-                problem = f"the matrix holds {count(n_wrong, 'value')} that are NaN or infinity"
-                raise TableError(problem, "fill them in", kind="not_finite")
-            missing = {"all features": n_missing} if n_missing else {}
-        if reset:
-            self.n_missing_ = missing
-        return X
 
     def _fit_columns(self, X: Any) -> None:
         """Find out what each column holds."""
@@ -304,13 +294,11 @@ class TablePreprocessor(NumbersMixin, OneToOneFeatureMixin, TransformerMixin, Ba
         unknown = [name for name in self.text if name not in X.columns]
         if unknown:
             raise ValueError(f"text={list(self.text)!r} names columns that X lacks: {listed(unknown)}.")
-        self.texts_ = list(dict.fromkeys(self.text))
-        kinds = {name: column_kind(X[name]) for name in X.columns if name not in self.texts_}
+        self.texts_ = [name for name in dict.fromkeys(self.text) if name not in self.left_out_]
+        others = [name for name in X.columns if name not in (*self.texts_, *self.left_out_)]
+        kinds = {name: column_kind(X[name]) for name in others}
         self.numbers_ = [name for name, kind in kinds.items() if kind == "number"]
         self.categories_ = [name for name, kind in kinds.items() if kind == "category"]
-        for name, n in self.n_missing_.items():
-            if n == len(X):
-                raise TableError(f"column {name!r} has no values", "leave it out", kind="empty", column=name)
 
     def _words(self, n_rows: int) -> TfidfVectorizer:
         return TfidfVectorizer(
@@ -321,13 +309,29 @@ class TablePreprocessor(NumbersMixin, OneToOneFeatureMixin, TransformerMixin, Ba
             max_features=MAX_WORDS,
         )
 
-    def _encoder(self, n_rows: int) -> ColumnTransformer:
+    def _encoder(self, X: Any, frame: Any) -> ColumnTransformer:
+        known = [
+            np.unique(frame[name] if self.impute is not None else frame[name][X[name].notna().to_numpy()])
+            for name in self.categories_
+        ]
+        one_hot = OneHotEncoder(categories=known, handle_unknown="ignore", sparse_output=False)
         parts = [
             ("numbers", "passthrough", self.numbers_),
-            ("categories", OneHotEncoder(handle_unknown="ignore", sparse_output=False), self.categories_),
-            *((f"text{j}", self._words(n_rows), name) for j, name in enumerate(self.texts_)),
+            ("categories", one_hot, self.categories_),
+            *((f"text{j}", self._words(len(frame)), name) for j, name in enumerate(self.texts_)),
         ]
         return ColumnTransformer(parts, sparse_threshold=1.0)
+
+    def _with_gaps(self, found: Any, X: Any) -> Any:
+        """The output with NaN in all columns of a category that is missing; numbers have their gaps already."""
+        if self.impute is not None:
+            return found
+        end = len(self.numbers_)
+        for name, values in self._known_categories().items():
+            missing, start, end = X[name].isna().to_numpy(), end, end + len(values)
+            if missing.any():
+                found[missing, start:end] = np.nan
+        return found
 
     def _refuse_without_words(self, frame: Any) -> None:
         """Find the column of texts that a vectorizer could not be fitted to."""
@@ -344,10 +348,6 @@ class TablePreprocessor(NumbersMixin, OneToOneFeatureMixin, TransformerMixin, Ba
             return {}
         found = self.encoder_.named_transformers_["categories"].categories_
         return {name: values.tolist() for name, values in zip(self.categories_, found, strict=True)}
-
-
-def _is_table(X: Any) -> bool:
-    return hasattr(X, "iloc")
 
 
 def _by_rows(X: Any) -> Any:

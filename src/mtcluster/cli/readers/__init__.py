@@ -14,13 +14,23 @@ import numpy as np
 
 from ..._utils.text import listed
 from ..errors import InputError
-from .base import ColumnRoles, Dataset, Reader, kind_of, stem
+from .base import LISTS, ColumnRoles, Dataset, Reader, kind_of, stem
 from .delimited import DelimitedReader
-from .joining import joined
+from .joining import joined, with_columns
 from .matrices import AnnDataReader, MatrixMarketReader, TaskSetReader
 from .tables import ExcelReader, PandasReader, TableReader
 
-__all__ = ["READERS", "ColumnRoles", "Dataset", "Reader", "TableReader", "read_files", "reader_of"]
+__all__ = [
+    "LISTS",
+    "READERS",
+    "ColumnRoles",
+    "Dataset",
+    "Reader",
+    "TableReader",
+    "read_files",
+    "reader_of",
+    "with_columns",
+]
 
 READERS: dict[str, Reader] = {
     **dict.fromkeys((".csv", ".tsv", ".tab", ".txt"), DelimitedReader()),
@@ -39,7 +49,9 @@ def read_files(paths: Sequence[Path], roles: ColumnRoles, *, one_task: bool = Fa
     `one_task` says whether a single file without a column of tasks may be one task, named after the file.
     """
     _check_paths(paths)
-    parts = [_read(path, roles) for path in paths]
+    reading = replace(roles, optional=(*roles.optional, *LISTS)) if len(paths) > 1 else roles
+    parts = [_read(path, reading) for path in paths]
+    _check_options(parts, roles)
     if len(parts) == 1 and parts[0].tasks is None and not one_task:
         hint = _task_hint(parts[0])
         advice = reader_of(paths[0]).one_task.format(hint=hint)
@@ -75,6 +87,13 @@ def _check_paths(paths: Sequence[Path]) -> None:
         if path.resolve() in seen:
             raise InputError(f"{path} is given twice: each file is a task of its own.")
         seen.add(path.resolve())
+
+
+def _check_options(parts: Sequence[Dataset], roles: ColumnRoles) -> None:
+    """Refuse columns that options name and no file has."""
+    for option, name in sorted(frozenset.intersection(*(part.lacking for part in parts))):
+        if option not in roles.optional:
+            raise InputError(f"No file has a column {name!r} (--{option}).")
 
 
 def _read(path: Path, roles: ColumnRoles) -> Dataset:

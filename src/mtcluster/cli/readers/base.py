@@ -18,6 +18,7 @@ from ..errors import InputError
 LARGEST_WHOLE = 2**53  # whole numbers below it are exact as floats
 COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
 ROLES = ("task", "id", "label")
+LISTS = ("features", "text", "drop")
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,7 @@ class ColumnRoles:
     features: tuple[str, ...] = ()  # columns to use; if empty, all others
     text: tuple[str, ...] = ()  # columns that hold texts
     drop: tuple[str, ...] = ()  # columns to leave out
-    optional: tuple[str, ...] = ()  # of "task" and "id", those whose columns may be missing
+    optional: tuple[str, ...] = ()  # of all these, those whose columns a file may lack
 
     def found_in(self, source: str, columns: Sequence[str]) -> ColumnRoles:
         """The same roles, without optional ones whose column is not there; other missing columns are refused."""
@@ -43,6 +44,18 @@ class ColumnRoles:
                 raise InputError(f"{source} has no column {column!r} (--{role}){meant}; {columns_of(columns)}.")
         nothing: dict[str, Any] = dict.fromkeys(absent)
         return replace(self, **nothing)
+
+    def lacking_in(self, source: str, columns: Sequence[str]) -> frozenset[tuple[str, str]]:
+        """Options and the columns that they name and a file lacks; refused, unless other files may have them."""
+        found = {option: [c for c in getattr(self, option) if c not in columns] for option in LISTS}
+        for option, names in found.items():
+            if names and option not in self.optional:
+                absent = listed(map(repr, names))
+                raise InputError(f"{source} has no column {absent} (--{option}); {columns_of(columns)}.")
+        if self.features and not set(self.features) & set(columns):
+            wanted = listed(map(repr, self.features))
+            raise InputError(f"{source} has none of the columns {wanted}; {columns_of(columns)}.")
+        return frozenset((option, name) for option, names in found.items() for name in names)
 
     def labels_of(self, source: str, frame: Any) -> dict[str, Array | None]:
         """The tasks, ids and known classes of the rows of a data frame, None for roles that no column has."""
@@ -61,6 +74,8 @@ class Dataset:
     classes: Array | None = None  # (n,) strings, None where not known
     counts: tuple[int, ...] = ()  # number of rows of each file
     notes: tuple[str, ...] = ()  # decisions of the reader that the user should know
+    lacking: frozenset[tuple[str, str]] = frozenset()  # options, and columns that they name and the file lacks
+    others: tuple[str, ...] = ()  # columns that have no role
 
     @property
     def is_table(self) -> bool:
@@ -111,6 +126,11 @@ def kind_of(path: Path) -> str:
 def row_numbers(n: int) -> Array:
     """The ids of rows that have no names."""
     return np.arange(1, n + 1).astype(str)
+
+
+def numbered(d: int) -> list[str]:
+    """The names of features that have none."""
+    return [f"feature {j}" for j in range(d)]
 
 
 def columns_of(columns: Sequence[str]) -> str:

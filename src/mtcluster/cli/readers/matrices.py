@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from ..errors import InputError, need
-from .base import ROLES, ColumnRoles, Dataset, Reader, columns_of, row_numbers
+from .base import ROLES, ColumnRoles, Dataset, Reader, numbered, row_numbers
 
 
 class TaskSetReader(Reader):
@@ -25,7 +25,7 @@ class TaskSetReader(Reader):
         _refuse_columns(path, roles, "a task set names the tasks and classes of its rows itself")
         tasks = load_task_set(path)
         n, d = tasks.X.shape
-        names = list(tasks.feature_names) if len(tasks.feature_names) == d else _numbered(d)
+        names = list(tasks.feature_names) if len(tasks.feature_names) == d else numbered(d)
         classes = None
         if np.any(tasks.y != -1):
             known = len(tasks.class_names) > int(tasks.y.max()) and tasks.y.min() >= 0
@@ -49,7 +49,7 @@ class MatrixMarketReader(Reader):
         if np.iscomplexobj(X):
             raise InputError(f"{path} holds complex numbers: real numbers are needed.")
         X = (sparse.csr_matrix(X) if sparse.issparse(X) else np.asarray(X)).astype(np.float64)
-        return _selected(Dataset((path,), X, _numbered(X.shape[1]), None, row_numbers(X.shape[0])), roles)
+        return _selected(Dataset((path,), X, numbered(X.shape[1]), None, row_numbers(X.shape[0])), roles)
 
 
 class AnnDataReader(Reader):
@@ -83,10 +83,6 @@ def _refuse_columns(path: Path, roles: ColumnRoles, why: str) -> None:
         raise InputError(f"{path}: {why}; leave --{given[0]} out.")
 
 
-def _numbered(d: int) -> list[str]:
-    return [f"feature {j}" for j in range(d)]
-
-
 def _counts(X: Any) -> bool:
     values = X.data if sparse.issparse(X) else X
     return bool(values.size and values.max() > 1 and values.min() >= 0 and (values % 1 == 0).all())
@@ -99,11 +95,9 @@ def _selected(data: Dataset, roles: ColumnRoles) -> Dataset:
         raise InputError(f"{path} holds numbers and no column of texts: leave --text out.")
     if not roles.features and not roles.drop:
         return data
+    lacking = roles.lacking_in(str(path), data.names)
     index = {name: j for j, name in enumerate(data.names)}
-    unknown = [name for name in (*roles.features, *roles.drop) if name not in index]
-    if unknown:
-        raise InputError(f"{path} has no feature {unknown[0]!r} (--features, --drop); {columns_of(data.names)}.")
-    names = [name for name in (roles.features or data.names) if name not in roles.drop]
+    names = [name for name in (roles.features or data.names) if name in index and name not in roles.drop]
     if not names:
         raise InputError(f"{path} has no feature left to cluster by.")
-    return replace(data, X=data.X[:, [index[name] for name in names]], names=names)
+    return replace(data, X=data.X[:, [index[name] for name in names]], names=names, lacking=lacking)

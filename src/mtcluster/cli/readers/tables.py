@@ -8,7 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ..._utils.text import listed
 from ..errors import InputError, need
 from .base import ColumnRoles, Dataset, Reader, columns_of, row_numbers
 
@@ -38,10 +37,13 @@ class TableReader(Reader):
             raise InputError(f"{path} has several columns named {repeated[0]!r}: column names must be unique.")
         columns = list(frame.columns)
         roles = roles.found_in(str(path), columns)
+        lacking = roles.lacking_in(str(path), columns)
         used = _features(path, columns, roles)
+        others = tuple(c for c in columns if c not in (*used, roles.task, roles.id, roles.label, *roles.drop))
         labels = roles.labels_of(str(path), frame)
         ids = row_numbers(len(frame)) if labels["id"] is None else labels["id"]
-        return Dataset((path,), frame[used], used, labels["task"], ids, labels["label"], notes=(*notes, *more))
+        data = Dataset((path,), frame[used], used, labels["task"], ids, labels["label"], notes=(*notes, *more))
+        return replace(data, lacking=lacking, others=others)
 
 
 class PandasReader(TableReader):
@@ -88,13 +90,9 @@ def _named(path: Path, frame: Any, roles: ColumnRoles) -> tuple[Any, ColumnRoles
 
 def _features(path: Path, columns: Sequence[str], roles: ColumnRoles) -> list[str]:
     """The columns to cluster by."""
-    for option in ("features", "text", "drop"):
-        unknown = [column for column in getattr(roles, option) if column not in columns]
-        if unknown:
-            raise InputError(f"{path} has no column {listed(map(repr, unknown))} (--{option}); {columns_of(columns)}.")
     special = {roles.task, roles.id, roles.label}
     wanted = [*roles.features, *roles.text] if roles.features else [name for name in columns if name not in special]
-    used = [column for column in dict.fromkeys(wanted) if column not in roles.drop]
+    used = [column for column in dict.fromkeys(wanted) if column in columns and column not in roles.drop]
     both = [column for column in (*used, *roles.text) if column in special]
     if both:
         raise InputError(f"column {both[0]!r} cannot be both a feature and the --task, --id or --label.")

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core.arrays import Array
+from ...core.arrays import Array, host
 from .._fitted import PRESENT, candidates_decided, feature_widths, gone, sharing
 from .._relations import listed_places, relation_sentences, relation_words
 from .._words import count, listed, named, number, percent, plain, quoted, rounded
@@ -152,9 +152,7 @@ def features(model: Any, names: list[str]) -> dict[str, Any]:
     largest = float(np.abs(contrasts(Z, sizes)[0] / widths).max(initial=0.0))
     shared = _profiles(Z, sizes, names, SHARED_FEATURES, widths)
     tasks = sorted(np.argsort(-table.sum(axis=1), kind="stable")[: max(PAIRS // c, 1)].tolist()) if m > 1 else []
-    by_task = {
-        k: _profiles(model.task_centers_[k], model.cluster_sizes_[k], names, TASK_FEATURES, widths) for k in tasks
-    }
+    by_task = {k: _own_profiles(model, k, names, widths) for k in tasks}
     clusters = [
         {
             "cluster": j,
@@ -167,6 +165,14 @@ def features(model: Any, names: list[str]) -> dict[str, Any]:
         for j in range(c)
     ]
     return plain({"clusters": clusters, "leading": leading(Z / widths, sizes, names), "tasks_left_out": m - len(tasks)})
+
+
+def _own_profiles(model: Any, k: int, names: list[str], widths: Array) -> list[list[dict[str, Any]]]:
+    """Features of the clusters of one task, of those that it has."""
+    has = getattr(model, "feature_presence_", None)
+    own = np.flatnonzero(host(has)[k]) if has is not None else np.arange(len(names))
+    centers, sizes = model.task_centers_[k][:, own], model.cluster_sizes_[k]
+    return _profiles(centers, sizes, [names[i] for i in own], TASK_FEATURES, widths[own])
 
 
 def _profiles(centers: Array, sizes: Array, names: list[str], most: int, widths: Array) -> list[list[dict[str, Any]]]:

@@ -43,7 +43,7 @@ def rows_map(
     if len(rows) < n:
         note = f"{whole(len(rows))} of {whole(n)} examples are shown, a random sample of each task."
     if np.any(model.labels_ < 0):
-        note += " Those that no cluster explains are not drawn."
+        note += " Those that belong to no cluster (-1) are not drawn."
     return plain(
         {
             "axes": [

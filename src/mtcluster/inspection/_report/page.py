@@ -44,7 +44,7 @@ def render(summary: dict[str, Any]) -> str:
         "settings_text": json.dumps(summary["settings"], ensure_ascii=False, indent=2),
     }
     try:
-        return environment.get_template("page.html").render(summary | parts)
+        return environment.get_template("page.html").render({"missing": None} | summary | parts)
     except UndefinedError as error:
         raise ValueError(f"The summary lacks what the page shows: {error}.") from error
 

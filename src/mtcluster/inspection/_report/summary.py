@@ -11,6 +11,7 @@ from sklearn.exceptions import NotFittedError
 from .._certainty import check_stability
 from .._explanation import describe, relatedness_sentence
 from .._fitted import PER_ROW, PER_TASK, comparable, on_host, sharing
+from .._gaps import missing_of, missing_sentences
 from .._outliers import easiness, outlier_scores
 from .._words import count, plain, quoted, rounded, text
 from . import certainty, clusters, course, examples
@@ -63,6 +64,7 @@ def summarize(
         "drift": [] if model.drift_ is None else model.drift_.sentences,
         "sizes": sizes,
         "features": features,
+        "missing": _missing(model, called, names),
         "relatedness": {"matrix": rounded(np.where(known, model.task_relatedness_, np.nan), 6), "sentences": [alike]},
         "course": course.course(model),
         "certainty": certainty.certainty(model, stability),
@@ -96,6 +98,12 @@ def _examples(
             "far_share": float(np.mean(outlying >= FAR)),
         },
     }
+
+
+def _missing(model: Any, features: list[str], names: list[str]) -> dict[str, Any] | None:
+    """What is missing, and sentences about it."""
+    found = missing_of(model, features, names)
+    return found and found | {"sentences": missing_sentences(found, quoted)}
 
 
 def _overview(model: Any, data: dict[str, Any]) -> dict[str, Any]:
