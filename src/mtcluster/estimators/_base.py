@@ -24,6 +24,7 @@ from ..core.relations import relatedness_by_common, support
 from ..core.starts import STARTS
 from ..engines import Engine
 from ._adapting import AdaptingMixin
+from ._apart import apart, fit_apart
 from ._capabilities import check_capabilities, check_sizes
 from ._deciding import DecidingMixin, Settled
 from ._fitted import with_unknown
@@ -115,7 +116,11 @@ class MultiTaskClusterer(
         with engine:
             check_gaps(self, engine)
             check_counting(engine.labels, engine.sizes, engine.summary.counting)
-            self._fit_engine(engine, arguments, numbers)
+            groups = apart(self, engine, X)
+            if len(groups) > 1:
+                fit_apart(self, engine, X, sample_weight, groups)
+            else:
+                self._fit_engine(engine, arguments, numbers)
         return self
 
     def _fit_engine(self, engine: Engine, arguments: dict[str, Any], numbers: list[int] | None) -> None:
@@ -142,14 +147,21 @@ class MultiTaskClusterer(
             random_state=random_state,
             progress=progress,
         )
-        self._store(engine, replace(settled, decisions=decisions), run)
-        seed = random_state.randint(np.iinfo(np.int32).max)
-        rng = np.random.default_rng(seed)
-        self.map_rows_, self.map_ = shared_map(engine, model, run.centers, self.cluster_sizes_.sum(axis=0), rng)
-        self._calibrate(engine, model, pace, run, np.random.default_rng([seed, 1]))
-        set_usual(self, engine, np.random.default_rng([seed, 2]))
+        self._finish(engine, replace(settled, decisions=decisions), run, pace, random_state)
         progress.end()
         self._warn(run)
+
+    def _finish(
+        self, engine: Engine, settled: Settled, run: Run, pace: Schedule | None, random_state: np.random.RandomState
+    ) -> None:
+        """Store a fit, and learn from it what new rows will be compared with; no pace: it is calibrated already."""
+        self._store(engine, settled, run)
+        seed, model = random_state.randint(np.iinfo(np.int32).max), settled.model
+        rng = np.random.default_rng(seed)
+        self.map_rows_, self.map_ = shared_map(engine, model, run.centers, self.cluster_sizes_.sum(axis=0), rng)
+        if pace is not None:
+            self._calibrate(engine, model, pace, run, np.random.default_rng([seed, 1]))
+        set_usual(self, engine, np.random.default_rng([seed, 2]))
         for name in SMALL_ARRAYS:  # scikit-learn's convention: arrays of the library of X
             if hasattr(self, name):
                 setattr(self, name, engine.small(getattr(self, name)))

@@ -100,6 +100,13 @@ class SPMTC(MultiTaskClusterer):
         Number of starts of each kind; the fit with the lowest sum of losses is kept. "auto": as the start recommends,
         1 for a consensus or a random start and 3 for k-means (1 with `coupling="projection"`, where each costs an
         eigenproblem of the size of the data per stage). With many rows, k-means looks at a sample of them.
+    match : {"columns", "geometry"}, default="columns"
+        How data sets of a dict or list correspond. "columns": by the names of their columns; every data set must be
+        linked to the others by columns that two of them have. "geometry": those that no common column links are
+        fitted on their own, and their clusters are matched by the distances between centres alone, where these
+        distances leave no doubt and samples of the rows agree; otherwise clusters have numbers of their own, and a
+        warning says so (`matching_`). Arrays without names then have no column in common with others. For more than 8
+        clusters it needs `pip install 'mtcluster[geometry]'`.
     random_state : int, RandomState or None, default=None
         Determines random number generation. Pass an int for reproducible results.
     n_jobs : int, default=None
@@ -179,6 +186,10 @@ class SPMTC(MultiTaskClusterer):
         Weighted number of rows of each cluster in each task.
     decisions_ : Decisions
         What the fit decided from the data, and on what evidence.
+    matching_ : list of Matching
+        With `match="geometry"`, how the clusters of data sets without a common column were matched, and on what
+        evidence: one for each group of data sets after the first. Coordinates of a cluster in columns that no
+        task with that cluster has are means of the other clusters.
     map_ : array of shape (n_map, at most 4)
         Coordinates of some rows in the shared subspace, in the common frame of the tasks, on the directions that
         separate the clusters best: what `mtcluster.plotting.plot_tasks` draws. All rows, up to about 20 000.
@@ -235,6 +246,7 @@ class SPMTC(MultiTaskClusterer):
         "fraction_step": [Interval(Real, 0, 1, closed="right")],
         "warmup_iter": [StrOptions({"auto"}), Interval(Integral, 0, None, closed="left")],
         "init": [Registered(STARTS, "auto", "consensus"), Consensus, "array-like"],
+        "match": [StrOptions({"columns", "geometry"})],
     }
 
     def __init__(
@@ -258,6 +270,7 @@ class SPMTC(MultiTaskClusterer):
         tol: float = 1e-4,
         init: Any = "auto",
         n_init: Any = "auto",
+        match: str = "columns",
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -280,6 +293,7 @@ class SPMTC(MultiTaskClusterer):
         self.tol = tol
         self.init = init
         self.n_init = n_init
+        self.match = match
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose

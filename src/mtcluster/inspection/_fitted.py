@@ -18,7 +18,10 @@ PER_TASK = (
 )  # fmt: skip
 PER_ROW = ("labels_", "losses_", "task_indices_", "admitted_", "weight_trace_", "map_", "map_rows_")
 METRIC = ("metric_covariance_", "metric_directions_", "metric_rest_")  # of a shared metric
-OTHERS = ("objective_trace_", "n_iter_", "converged_", "decisions_", "selection_", "task_offset_", "metric_", "joined_")
+OTHERS = (
+    "objective_trace_", "n_iter_", "converged_", "decisions_", "selection_", "task_offset_", "metric_", "joined_",
+    "matching_",
+)  # fmt: skip
 
 
 def on_host(model: Any, arrays: tuple[str, ...]) -> SimpleNamespace:

@@ -31,13 +31,13 @@ def trusted_types() -> tuple[str, ...]:
     from .. import estimators
     from .._utils.tables import Table
     from ..certainty import Selection
-    from ..consensus import Consensus, ConsensusEvidence, Decisions
+    from ..consensus import Consensus, ConsensusEvidence, Decisions, Matching
     from ..estimators._harmony import Harmonized
     from ..inspection import LabelDescription
     from ..preprocessing import TablePreprocessor
 
     models = (getattr(estimators, name) for name in estimators.__all__)
-    parts = (Consensus, ConsensusEvidence, Decisions, Selection, Table)
+    parts = (Consensus, ConsensusEvidence, Decisions, Matching, Selection, Table)
     classes = (*models, Harmonized, *parts, LabelDescription, TablePreprocessor)
     return tuple(sorted([*FOREIGN, *(f"{cls.__module__}.{cls.__qualname__}" for cls in classes)]))
 
