@@ -136,22 +136,60 @@ def _exchanges(one: Array, b: int) -> Array:
     return np.stack(found)
 
 
-def redrawn(Y: Array, tasks: Array, C: Array, n_draws: int, rng: np.random.Generator) -> Array:
-    """(B, c, d) centres of rows (n, d) that are drawn again within their tasks (n,), from centres C (c, d).
+@dataclass(frozen=True)
+class Arrangement:
+    """Rows of a fit in the frame that its tasks share, and its centres."""
 
-    Each row belongs to the nearest centre, of C first, then of its draw; a cluster without rows keeps its centre.
+    Y: Array  # (n, d)
+    tasks: Array  # (n,)
+    C: Array  # (c, d)
+    A: Array | None  # (d, d) the metric of the fit; None: Euclidean
+
+    def distances(self) -> Array:
+        """(c, c) between the centres, in units of the scatter around them where the fit has a metric of its own."""
+        return self._between(self.Y, self.C)
+
+    def redrawn(self, n_draws: int, rng: np.random.Generator) -> Array:
+        """(B, c, c) the same, of rows that are drawn again within their tasks.
+
+        Each row belongs to the nearest centre, of C first, then of its draw; a cluster without rows keeps its centre.
+        """
+        groups = [np.flatnonzero(self.tasks == k) for k in np.unique(self.tasks)]
+        found = []
+        for _ in range(n_draws):
+            X = self.Y[np.concatenate([rng.choice(at, size=len(at)) for at in groups])]
+            found.append(self._between(X, self._means(X, self._means(X, self.C))))
+        return np.stack(found)
+
+    def _between(self, X: Array, C: Array) -> Array:
+        return distances(C if self.A is None else C @ whitener(X - C[self._nearest(X, C)]))
+
+    def _nearest(self, X: Array, C: Array) -> Array:
+        CA = C if self.A is None else C @ self.A
+        return np.argmin(np.sum(CA * C, axis=1) - 2 * X @ CA.T, axis=1)
+
+    def _means(self, X: Array, C: Array) -> Array:
+        """Means of the rows that are nearest to each centre."""
+        member = self._nearest(X, C) == np.arange(len(C))[:, None]
+        n = member.sum(axis=1)[:, None]
+        return np.where(n > 0, member @ X / np.maximum(n, 1), C)
+
+
+def whitener(R: Array) -> Array:
+    """T (d, d) with (T Tᵀ)⁻¹ the covariance of rows R (n, d) around 0, correlations shrunk as Ledoit and Wolf do.
+
+    Errors of a covariance change all distances at once, and would hide what arrangements have in common; variances of
+    columns are not shrunk, so that units of columns do not matter.
     """
-    groups = [np.flatnonzero(tasks == k) for k in np.unique(tasks)]
-    found = []
-    for _ in range(n_draws):
-        X = Y[np.concatenate([rng.choice(at, size=len(at)) for at in groups])]
-        found.append(_means(X, _means(X, C)))
-    return np.stack(found)
-
-
-def _means(X: Array, C: Array) -> Array:
-    """Means of the rows that are nearest to each centre."""
-    near = np.argmin(np.sum(C**2, axis=1) - 2 * X @ C.T, axis=1)
-    member = near == np.arange(len(C))[:, None]
-    n = member.sum(axis=1)[:, None]
-    return np.where(n > 0, member @ X / np.maximum(n, 1), C)
+    widths = np.sqrt(np.mean(R**2, axis=0))
+    some = widths > 0
+    widths = np.where(some, widths, widths[some].mean() if some.any() else 1)
+    X = R / widths
+    n, d = X.shape
+    S = X.T @ X / n + np.diag(~some)
+    far = np.sum((S - np.eye(d)) ** 2)
+    error = (np.mean(np.sum(X**2, axis=1) ** 2) - np.sum(S**2)) / n
+    share = min(max(float(error / far), 0.0), 1.0) if far > 0 else 1.0
+    values, turn = np.linalg.eigh((1 - share) * S + share * np.eye(d))
+    floor = d * np.finfo(np.float64).eps * values[-1]
+    return turn / np.sqrt(np.maximum(values, floor)) / widths[:, None]

@@ -58,10 +58,7 @@ def fit_apart(estimator: Any, engine: Engine, X: Any, sample_weight: Any, groups
     estimator.__dict__.pop("selection_", None)
     if hasattr(fits[0].estimator, "selection_"):
         estimator.selection_ = fits[0].estimator.selection_
-    parts = [
-        Part(fit.model, fit.centers, fit.sizes, fit.tasks, fit.columns, np.flatnonzero(own >= 0), own[own >= 0])
-        for fit, own in zip(fits, numbers, strict=True)
-    ]
+    parts = [fit.part(np.flatnonzero(own >= 0), own[own >= 0]) for fit, own in zip(fits, numbers, strict=True)]
     model, centers = compose(parts, estimator.n_clusters_)
     run = _run(engine, fits, model, centers)
     settled = Settled(model, _decisions(fits), [], None, _support(parts, fits, estimator.n_clusters_))

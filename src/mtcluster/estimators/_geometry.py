@@ -13,9 +13,10 @@ from ..consensus import Matching
 from ..core.arrays import Array, host
 from ..core.blocks import Block
 from ..core.centers import Centers
-from ..core.geometry import distances, rank, redrawn, stability
+from ..core.composing import Part, compose
+from ..core.geometry import Arrangement, rank, stability
 from ..core.model import Model
-from ..core.sampling import Sampling, take_sample
+from ..core.sampling import Sampling, take_whole
 from ..engines import Engine
 from ._progress import warn_user
 
@@ -51,38 +52,39 @@ class Fitted:
         """Labels of its tasks."""
         return host(self.estimator.tasks_).tolist()
 
+    def part(self, own: Array, numbers: Array) -> Part:
+        """It in a whole in which some of its clusters have these numbers."""
+        return Part(self.model, self.centers, self.sizes, self.tasks, self.columns, own, numbers)
+
 
 @dataclass(frozen=True)
 class View:
     """What the geometry of a fit is read from."""
 
-    D: Array  # (a, a) distances between the centres of living clusters, in its metric
+    D: Array  # (a, a) distances between the centres of living clusters
     drawn: Array  # (B, a, a) the same of samples of the rows
 
 
 def views_of(engine: Engine, fits: list[Fitted], rng: np.random.Generator) -> list[View]:
-    """The geometry of each fit, and of samples of its rows."""
-    sample = take_sample(engine, SAMPLE, rng)[0]
+    """The geometry of each fit, and of samples of its rows, with what its clusters expect where values are missing."""
+    ends = np.cumsum([len(fit.living) for fit in fits])
+    parts = [fit.part(fit.living, np.arange(end - len(fit.living), end)) for fit, end in zip(fits, ends, strict=True)]
+    sample = take_whole(engine, SAMPLE, rng, *compose(parts, int(ends[-1])))
     return [_view([sample[k] for k in fit.tasks], fit, rng) for fit in fits]
 
 
 def _view(sample: list[Block], fit: Fitted, rng: np.random.Generator) -> View:
-    shape = fit.model.shape(fit.centers.runs(None))
-    Z, middle = fit.centers.shared[fit.living], fit.centers.shared[fit.living].mean(axis=0)
-
-    def measured(Y: Array) -> Array:
-        return Y if shape is None else shape.power(Y[None], 0.5)[0]
-
+    C = fit.centers.shared[fit.living]
+    shape = fit.model.shape(fit.centers.runs(None)) if fit.estimator.metric_ == "shared" else None
     shares = np.broadcast_to(fit.model.shares[0], (len(sample),))
     counted = np.flatnonzero(shares < 1) if (shares < 1).any() else np.arange(len(sample))
     rows = []
-    for k in counted:
+    for k in counted.tolist():
         Y = np.asarray(sample[k].X[:], dtype=np.float64)[:, fit.columns]
-        Y = Y if fit.model.offsets is None else fit.model.offsets.from_task(Y, int(k))
-        rows.append(measured(np.where(np.isnan(Y), middle, Y)))
+        rows.append(Y if fit.model.offsets is None else fit.model.offsets.from_task(Y, k))
     tasks = np.repeat(counted, [len(Y) for Y in rows])
-    C = measured(Z)
-    return View(distances(C), distances(redrawn(np.concatenate(rows), tasks, C, DRAWS, rng)))
+    seen = Arrangement(np.concatenate(rows), tasks, C, None if shape is None else shape.inverse[0])
+    return View(seen.distances(), seen.redrawn(DRAWS, rng))
 
 
 def match_clusters(fits: list[Fitted], views: list[View]) -> tuple[list[Array], list[Matching]]:

@@ -268,7 +268,8 @@ def _alike(estimator: Any, parts: dict[Hashable, Any], *, reset: bool) -> list[A
             raise ValueError(
                 f"{name} has {X.shape[1]} features, but X[{first_key!r}] has {Xs[0].shape[1]}: "
                 "every task needs the same features."
-                + " match='geometry' matches clusters without a common column." * hasattr(estimator, "match")
+                + " match='geometry' matches clusters without a common column."
+                * hasattr(estimator, "match")
             )
         if hasattr(part, "columns"):
             columns = list(part.columns) if columns is None else columns
