@@ -69,6 +69,16 @@ def misfits(D: Array, E: Array, maps: Array) -> Array:
     return np.clip(1 - cosine**2, LEAST, 1)
 
 
+def likeness(D: Array, E: Array, at: Array, to: Array) -> float:
+    """Cosine of the distances between some clusters (k,) of one and (k,) of the other; 1 of a single one, 0 of none."""
+    if len(at) < 2:
+        return float(len(at))
+    i, j = np.triu_indices(len(at), 1)
+    x, y = D[at[i], at[j]], E[to[i], to[j]]
+    lengths = float(np.sqrt(np.sum(x**2) * np.sum(y**2)))
+    return min(float(x @ y) / lengths, 1.0) if lengths > 0 else 1.0
+
+
 def rank(D: Array, E: Array, propose: Proposer) -> Ranking:
     """The best matching of the clusters with distances D (a, a) with those of E (b, b), a ≤ b.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -17,14 +17,14 @@ from ..core.arrays import Array, host
 from ..core.blocks import PerRow
 from ..core.centers import Centers
 from ..core.composing import Part, compose
-from ..core.geometry import enumerable
+from ..core.geometry import enumerable, likeness
 from ..core.metric import Metric
 from ..core.model import Model
 from ..core.readout import read_out
 from ..core.solver import Fit
 from ..engines import Engine, engine_of
 from ._deciding import Settled
-from ._geometry import Fitted, match_clusters, solver, views_of, warn_unmatched
+from ._geometry import Fitted, View, match_clusters, solver, views_of, warn_unmatched
 from ._metric import clusters_per_task
 from ._multistart import Run
 
@@ -49,22 +49,22 @@ def fit_apart(estimator: Any, engine: Engine, X: Any, sample_weight: Any, groups
     """Fit each group of tasks on its own, match their clusters, and store all as one fit."""
     _check(estimator)
     random_state = check_random_state(estimator.random_state)
-    fits = _fits(estimator, engine, X, sample_weight, groups, random_state.randint(np.iinfo(np.int32).max))
+    fits, lead = _fits(estimator, engine, X, sample_weight, groups, random_state.randint(np.iinfo(np.int32).max))
     rng = np.random.default_rng(random_state.randint(np.iinfo(np.int32).max))
     views = views_of(engine, fits, rng)
     numbers, estimator.matching_ = match_clusters(fits, views)
     warn_unmatched(estimator.matching_)
     estimator.n_clusters_ = 1 + max(int(own.max()) for own in numbers)
     estimator.__dict__.pop("selection_", None)
-    if hasattr(fits[0].estimator, "selection_"):
-        estimator.selection_ = fits[0].estimator.selection_
+    if hasattr(lead, "selection_"):
+        estimator.selection_ = lead.selection_
     parts = [fit.part(np.flatnonzero(own >= 0), own[own >= 0]) for fit, own in zip(fits, numbers, strict=True)]
     model, centers = compose(parts, estimator.n_clusters_)
     run = _run(engine, fits, model, centers)
     settled = Settled(model, _decisions(fits), [], None, _support(parts, fits, estimator.n_clusters_))
     _calibrated(estimator, fits)
     estimator._finish(engine, settled, run, None, random_state)
-    _relate(estimator, fits)
+    _relate(estimator, parts, views)
 
 
 def _check(estimator: Any) -> None:
@@ -75,20 +75,26 @@ def _check(estimator: Any) -> None:
             "out with match='geometry', or start from other memberships for each data set."
         )
     c = estimator.n_clusters
-    if isinstance(c, int) and not enumerable(c, c):
+    if not isinstance(c, Integral) and estimator.n_clusters_per_task is not None:
+        raise ValueError("n_clusters_per_task with match='geometry' needs a number of clusters, n_clusters.")
+    if isinstance(c, Integral) and not enumerable(int(c), int(c)):
         solver()
 
 
-def _fits(estimator: Any, engine: Engine, X: Any, sample_weight: Any, groups: list[Array], seed: int) -> list[Fitted]:
-    """A fit of each group; the first chooses the number of clusters where it is open."""
-    number = estimator.n_clusters
-    fits: list[Fitted] = []
-    for group in groups:
-        fits.append(_fit(estimator, engine, X, sample_weight, group, number, seed))
-        number = fits[0].estimator.n_clusters_ if not isinstance(number, int) else number
-    if any(hasattr(fit.estimator, "metric_directions_") for fit in fits):
+def _fits(
+    estimator: Any, engine: Engine, X: Any, sample_weight: Any, groups: list[Array], seed: int
+) -> tuple[list[Fitted], Any]:
+    """A fit of each group, and that of the largest, which chooses the number of clusters where it is open."""
+    fit = partial(_fit, estimator, engine, X, sample_weight, seed)
+    largest = int(np.argmax([sum(engine.sizes[k] for k in group) for group in groups]))
+    lead = fit(groups[largest], estimator.n_clusters)
+    number = estimator.n_clusters if isinstance(estimator.n_clusters, Integral) else lead.estimator.n_clusters_
+    fits = [lead if i == largest else fit(group, number) for i, group in enumerate(groups)]
+    if any(hasattr(one.estimator, "metric_directions_") for one in fits):
         raise ValueError("metric='shared' with match='geometry' takes at most 50 features of a data set: take 'auto'.")
-    return fits if len({fit.estimator.metric_ for fit in fits}) == 1 else [_measured(fit) for fit in fits]
+    if len({one.estimator.metric_ for one in fits}) > 1:
+        fits = [_measured(one) for one in fits]
+    return fits, lead.estimator
 
 
 def _measured(fit: Fitted) -> Fitted:
@@ -104,17 +110,16 @@ def _measured(fit: Fitted) -> Fitted:
     return replace(fit, model=replace(fit.model, metric=Metric(None)), centers=centers, unit=width)
 
 
-def _fit(estimator: Any, engine: Engine, X: Any, sample_weight: Any, group: Array, number: Any, seed: int) -> Fitted:
+def _fit(estimator: Any, engine: Engine, X: Any, sample_weight: Any, seed: int, group: Array, number: Any) -> Fitted:
     """A fit of some tasks; it has no more clusters than rows, nor than its tasks may have."""
     parts = as_parts(X, "X")
     assert parts is not None
-    keys, rows = list(parts), sum(engine.sizes[k] for k in group)
-    per_task = clusters_per_task(estimator.n_clusters_per_task, number, engine.labels) if number else None
-    if per_task is not None:
-        per_task = per_task[group]
-    if not isinstance(number, str | tuple | list):
-        number = int(min([number, rows] + ([] if per_task is None else [per_task.sum()])))
-        per_task = None if per_task is None else np.minimum(per_task, number)
+    keys, per_task = list(parts), None
+    if isinstance(number, Integral):
+        per_task = clusters_per_task(estimator.n_clusters_per_task, int(number), engine.labels)
+        per_task = None if per_task is None else per_task[group]
+        most = sum(engine.sizes[k] for k in group) if per_task is None else int(per_task.sum())
+        number = min(int(number), most)
     own = clone(estimator).set_params(
         match="columns", random_state=seed, n_clusters=number, n_clusters_per_task=per_task
     )
@@ -228,14 +233,17 @@ def _calibrated(estimator: Any, fits: list[Fitted]) -> None:
             setattr(estimator, name, float(np.exp(np.average(np.log(values), weights=weights))))
 
 
-def _relate(estimator: Any, fits: list[Fitted]) -> None:
-    """Tasks of groups whose clusters were matched are as alike as the distances between their centres."""
-    likeness = {
-        frozenset((str(one.tasks), str(one.reference))): one.likeness for one in estimator.matching_ if one.held
-    }
-    related = estimator.task_relatedness_
-    for fit in fits:
-        for other in fits:
-            if fit is not other:
-                value = likeness.get(frozenset((str(fit.names), str(other.names))), 0.0)
-                related[np.ix_(fit.tasks, other.tasks)] = value
+def _relate(estimator: Any, parts: list[Part], views: list[View]) -> None:
+    """Tasks of two groups are as alike as the distances between the centres that both have."""
+    for i, one in enumerate(parts):
+        for j, other in enumerate(parts):
+            if i != j:
+                value = likeness(views[i].D, views[j].D, *_common(one, other))
+                estimator.task_relatedness_[np.ix_(one.tasks, other.tasks)] = value
+
+
+def _common(one: Part, other: Part) -> tuple[Array, Array]:
+    """Where the clusters of two parts that have the same numbers stand among those that live in each."""
+    a, b = (part.numbers[np.isin(part.own, np.flatnonzero(part.sizes.sum(axis=0) > 0))] for part in (one, other))
+    _, at, to = np.intersect1d(a, b, return_indices=True)
+    return at, to
