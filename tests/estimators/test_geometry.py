@@ -202,6 +202,25 @@ def test_the_number_of_clusters_may_be_left_open():
     assert model.selection_ is not None
 
 
+def test_the_largest_data_set_chooses_the_number_of_clusters():
+    X = {"one": np.array([[1.0, 2.0]]), **BOTH}
+    with pytest.warns(UserWarning, match="could not be matched"):
+        model = fitted(X, n_clusters=(3, 7))
+    assert model.n_clusters_ == 6
+    assert model.selection_.n_clusters == 5
+    assert [one.held for one in model.matching_] == [False, True]
+    assert model.matching_[1].reference == ["a"]
+
+
+def test_a_third_data_set_is_matched_with_one_of_the_others():
+    other, y = view(ASYMMETRIC, 100, 5, seed=7)
+    model = fitted({**BOTH, "c": other})
+    assert [one.held for one in model.matching_] == [True, True]
+    assert model.n_clusters_ == 5
+    assert np.all(model.task_relatedness_ > 0.95)
+    assert joint_accuracy(np.concatenate([Y, y]), model.labels_, np.concatenate([TASKS, ["c"] * 100])) == 1
+
+
 @pytest.mark.parametrize("weights", [np.ones(270), {"a": np.ones(150), "b": np.ones(120)}, 1.0])
 def test_sample_weights_come_as_for_other_fits(weights):
     model = SPMTC(5, match="geometry", random_state=0).fit(BOTH, sample_weight=weights)
@@ -247,6 +266,7 @@ def test_many_clusters_need_an_extra(monkeypatch):
         (BOTH, {"init": np.ones((270, 5))}, ValueError, "init holds memberships"),
         (BOTH, {"coupling": "projection"}, ValueError, "coupling='projection' cannot work with missing values"),
         (BOTH, {"membership": "nonnegative"}, ValueError, "membership='nonnegative' cannot work with missing"),
+        (BOTH, {"n_clusters": "auto", "n_clusters_per_task": [5, 5]}, ValueError, "needs a number of clusters"),
         ({"a": A, "b": frame(B, "q") * np.inf}, {}, ValueError, "infinity"),
     ],
 )
