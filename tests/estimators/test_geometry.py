@@ -76,6 +76,17 @@ def test_labels_are_those_of_the_fits_of_each_data_set():
         assert_allclose(losses, alone.losses_ * model.n_features_in_ / X.shape[1], rtol=1e-6)  # those of whole rows
 
 
+@pytest.mark.parametrize("metric", ["auto", "euclidean"])
+def test_probabilities_are_those_of_each_data_set_in_its_own_units(metric):
+    X = {"a": A, "b": 1e4 * B}
+    model = fitted(X, metric=metric)
+    seed = np.random.RandomState(0).randint(np.iinfo(np.int32).max)
+    for key, rows in X.items():
+        alone = SPMTC(5, metric=metric, random_state=seed).fit(rows)
+        own, found = alone.predict_proba(rows), model.predict_proba({key: rows})
+        assert_allclose(np.sort(found, axis=1), np.sort(own, axis=1), atol=1e-6)
+
+
 def test_units_and_shares_of_the_clusters_do_not_matter():
     many = np.concatenate([B, B[YB == 0] + 0.1])
     model = fitted({"a": A, "b": 1e4 * many})

@@ -222,15 +222,19 @@ def _decisions(fits: list[Fitted]) -> Decisions:
 
 
 def _calibrated(estimator: Any, fits: list[Fitted]) -> None:
-    """The temperature of all, a mean of those of the fits by their rows, on the scale of logarithms."""
+    """The temperatures of the fits, of each task; for others a mean by rows, on the scale of logarithms."""
+    estimator.task_temperatures_ = np.ones(sum(len(fit.tasks) for fit in fits))
     for name in ("temperature_", "own_temperature_"):
         estimator.__dict__.pop(name, None)
-        found = [
-            (getattr(fit.estimator, name) / fit.unit, fit.sizes.sum()) for fit in fits if hasattr(fit.estimator, name)
-        ]
+        found = []
+        for fit in fits:
+            if hasattr(fit.estimator, name):
+                T, left = getattr(fit.estimator, name) / fit.unit, fit.model.left_alone(len(fit.tasks))
+                estimator.task_temperatures_[fit.tasks[left == (name == "own_temperature_")]] = T
+                found.append((np.log(T), fit.sizes.sum()))
         if found:
-            values, weights = map(np.array, zip(*found, strict=True))
-            setattr(estimator, name, float(np.exp(np.average(np.log(values), weights=weights))))
+            values, weights = zip(*found, strict=True)
+            setattr(estimator, name, float(np.exp(np.average(values, weights=weights))))
 
 
 def _relate(estimator: Any, parts: list[Part], views: list[View]) -> None:

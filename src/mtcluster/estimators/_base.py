@@ -231,7 +231,7 @@ class MultiTaskClusterer(
 
     def _calibrate(self, engine: Engine, model: Model, pace: Schedule, run: Run, rng: np.random.Generator) -> None:
         """How sure labels are."""
-        for name in ("temperature_", "own_temperature_"):
+        for name in ("temperature_", "own_temperature_", "task_temperatures_"):
             self.__dict__.pop(name, None)
         if not model.membership.labels_only:
             return

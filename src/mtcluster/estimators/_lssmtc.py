@@ -112,6 +112,8 @@ class LSSMTC(MultiTaskClusterer):
         With binary memberships, the temperature T of `predict_proba`, calibrated on rows held out in the fit.
     own_temperature_ : float
         That of tasks left alone, where these have Euclidean distances and the others a shared metric.
+    task_temperatures_ : array of shape (m,)
+        Those of each task, where data sets without a common column were fitted apart (`match="geometry"`).
     losses_ : array of shape (n,)
         Loss of each row at the final centres.
     weights_ : array of shape (n,)
