@@ -149,6 +149,18 @@ def test_data_sets_that_common_columns_link_are_fitted_together():
     assert_array_equal(model.predict(X), model.labels_)
 
 
+def test_a_task_that_is_left_alone_stays_so():
+    whole = view(ASYMMETRIC, 200, 4, seed=3)[0]
+    strange = view(8 * np.random.default_rng(3).normal(size=(5, 3)), 200, 4, seed=4)[0] + 40
+    X = {"a": frame(whole, "p"), "b": frame(B, "q"), "c": frame(whole + 0.1, "p"), "strange": frame(strange, "p")}
+    model = fitted(X)
+    assert model.within_weight_.tolist() == [0, 0, 0, 1]
+    assert model.matching_[0].held
+    assert_array_equal(model.predict(X), model.labels_)
+    assert_array_equal(model.predict_proba(X).argmax(axis=1), model.labels_)
+    assert model.own_temperature_ == model.task_temperatures_[3]
+
+
 def test_an_order_of_data_sets_changes_numbers_alone():
     one, other = fitted(), fitted({"b": B, "a": A})
     assert clustering_accuracy(one.labels_, np.roll(other.labels_, 150)) == 1

@@ -223,18 +223,22 @@ def _decisions(fits: list[Fitted]) -> Decisions:
 
 def _calibrated(estimator: Any, fits: list[Fitted]) -> None:
     """The temperatures of the fits, of each task; for others a mean by rows, on the scale of logarithms."""
-    estimator.task_temperatures_ = np.ones(sum(len(fit.tasks) for fit in fits))
-    for name in ("temperature_", "own_temperature_"):
-        estimator.__dict__.pop(name, None)
-        found = []
-        for fit in fits:
-            if hasattr(fit.estimator, name):
-                T, left = getattr(fit.estimator, name) / fit.unit, fit.model.left_alone(len(fit.tasks))
-                estimator.task_temperatures_[fit.tasks[left == (name == "own_temperature_")]] = T
-                found.append((np.log(T), fit.sizes.sum()))
-        if found:
-            values, weights = zip(*found, strict=True)
-            setattr(estimator, name, float(np.exp(np.average(values, weights=weights))))
+    m = sum(len(fit.tasks) for fit in fits)
+    Ts, left, rows = np.ones(m), np.zeros(m, dtype=bool), np.zeros(m)
+    for fit in fits:
+        alone, T = fit.model.left_alone(len(fit.tasks)), fit.estimator.temperature_
+        own = getattr(fit.estimator, "own_temperature_", T)
+        left[fit.tasks], rows[fit.tasks] = alone, fit.sizes.sum(axis=1)
+        Ts[fit.tasks] = np.where(alone, own, T / fit.unit)
+    estimator.task_temperatures_ = Ts
+    estimator.__dict__.pop("own_temperature_", None)
+    estimator.temperature_ = 1.0 if left.all() else _mean(Ts[~left], rows[~left])
+    if left.any():
+        estimator.own_temperature_ = _mean(Ts[left], rows[left])
+
+
+def _mean(values: Array, weights: Array) -> float:
+    return float(np.exp(np.average(np.log(values), weights=weights)))
 
 
 def _relate(estimator: Any, parts: list[Part], views: list[View]) -> None:
