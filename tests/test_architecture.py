@@ -147,7 +147,19 @@ def test_what_reads_a_fitted_model_reads_public_attributes_alone(name):
 
 
 def test_an_import_of_the_library_brings_no_extra():
-    extras = ["pandas", "polars", "matplotlib", "dask", "distributed", "rich", "torch", "cupy", "anndata", "skops"]
+    extras = [
+        "pandas",
+        "polars",
+        "matplotlib",
+        "dask",
+        "distributed",
+        "rich",
+        "torch",
+        "cupy",
+        "anndata",
+        "skops",
+        "ot",
+    ]
     code = (
         "import sys, sklearn.cluster, sklearn.metrics, sklearn.datasets; before = set(sys.modules)\n"  # may bring some
         "import mtcluster, mtcluster.datasets, mtcluster.cli; ours = set(sys.modules) - before\n"

@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .consensus import Consensus, ConsensusEvidence, Decisions
+    from .consensus import Consensus, ConsensusEvidence, Decisions, Matching
     from .estimators import ASI, LSSMTC, SPMTC, MultiTaskGaussianMixture, PerTask, Pooled
 
     __version__: str
@@ -18,13 +18,14 @@ __all__ = [
     "Consensus",
     "ConsensusEvidence",
     "Decisions",
+    "Matching",
     "MultiTaskGaussianMixture",
     "PerTask",
     "Pooled",
 ]
 
 _HOMES = {
-    **dict.fromkeys(("Consensus", "ConsensusEvidence", "Decisions"), "consensus"),
+    **dict.fromkeys(("Consensus", "ConsensusEvidence", "Decisions", "Matching"), "consensus"),
     **dict.fromkeys(("ASI", "LSSMTC", "SPMTC", "MultiTaskGaussianMixture", "PerTask", "Pooled"), "estimators"),
 }
 _MODULES = ("datasets", "inspection", "interop", "metrics", "model_selection", "plotting", "preprocessing")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from ..core.arrays import Array
 
@@ -77,16 +78,16 @@ class Decisions:
         Form of the memberships.
     membership_reason : {"set", "default"}
         Whether the form was chosen by the user.
-    within_weight_reason : {"set", "consensus", "one task", "coupling", "none"}
-        Where `within_weight_` comes from. "coupling": the coupling allows one value for all tasks only. "none": the
-        estimator has no within-task term.
+    within_weight_reason : {"set", "consensus", "one task", "geometry", "coupling", "none"}
+        Where `within_weight_` comes from. "geometry": no two tasks have a common column. "coupling": the coupling
+        allows one value for all tasks only. "none": the estimator has no within-task term.
     task_offset : str
         How the location of tasks was treated.
-    task_offset_reason : {"set", "criterion", "gain", "unit rows", "one task", "fixed within_weight", "unsupported"}
-        Why: chosen by the user; by the criterion of the candidates (`consensus.criterion`); by how much tighter pooled
-        clusters become (`offset_gain`); because rows are
-        directions; because there is one task; because a number for `within_weight` gives the plain model; because
-        the coupling or the memberships do not allow offsets.
+    task_offset_reason : str
+        Why: "set" by the user; by the "criterion" of the candidates (`consensus.criterion`); by the "gain", how much
+        tighter pooled clusters become (`offset_gain`); "unit rows" are directions; there is "one task"; no two tasks
+        have a common column ("geometry"); "fixed within_weight" gives the plain model; the coupling or the memberships
+        do not allow offsets ("unsupported").
     offset_gain : float or None
         Share by which pooled k-means becomes tighter when the mean of each task is removed; None if not measured.
     weighting : str
@@ -120,3 +121,54 @@ class Decisions:
     metric: str = "euclidean"
     metric_reason: str = "set"
     consensus: ConsensusEvidence | None = None
+
+
+@dataclass(frozen=True)
+class Matching:
+    """How the clusters of tasks that share no column with other tasks were matched with theirs, and on what evidence.
+
+    Attributes
+    ----------
+    tasks : list
+        Labels of the tasks that common columns link.
+    reference : list
+        Labels of the tasks whose clusters theirs were compared with.
+    pairs : array of shape (k, 2)
+        The best matching: numbers of the clusters of `reference`, and of those of `tasks`. They are the same if it
+        was taken.
+    held : bool
+        Whether it was taken. If not, the clusters of `tasks` have numbers of their own.
+    likeness : float
+        Cosine of the distances between centres of both under the best matching, from 0 to 1.
+    misfit, second_misfit : float
+        What the distances have left over under the best matching, 1 minus the square of `likeness`, and under the
+        second best; 1 if there is none.
+    margin : float
+        By what share the misfit is lower than that of the second best.
+    evidence : float
+        Likelihood of the best matching in shares of that of all, from 0 to 1.
+    stability : float
+        Share of samples of the rows in which the best matching is the same.
+    threshold : float
+        What evidence and stability have to reach.
+    """
+
+    tasks: list[Any]
+    reference: list[Any]
+    pairs: Array
+    held: bool
+    misfit: float
+    second_misfit: float
+    evidence: float
+    stability: float
+    threshold: float
+
+    @property
+    def likeness(self) -> float:
+        """Cosine of the distances between centres."""
+        return float((1 - self.misfit) ** 0.5)
+
+    @property
+    def margin(self) -> float:
+        """By what share the best misfit is lower than the second best."""
+        return 1 - self.misfit / self.second_misfit

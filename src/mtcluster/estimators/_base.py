@@ -26,6 +26,7 @@ from ..core.relations import relatedness_by_common, support
 from ..core.starts import STARTS
 from ..engines import Engine
 from ._adapting import AdaptingMixin
+from ._apart import apart, fit_apart
 from ._capabilities import check_capabilities, check_sizes
 from ._deciding import DecidingMixin, Settled
 from ._fitted import with_unknown
@@ -125,8 +126,16 @@ class MultiTaskClusterer(
         with engine:
             check_gaps(self, engine)
             check_counting(engine.labels, engine.sizes, engine.summary.counting)
-            known = None if previous is None else Previous.of(previous, engine)
-            self._fit_engine(engine, arguments, numbers, known)
+            groups = apart(self, engine, X)
+            if len(groups) > 1:
+                if previous is not None:
+                    raise ValueError(
+                        "previous cannot go with match='geometry' where no column links the data sets: leave it out."
+                    )
+                fit_apart(self, engine, X, sample_weight, groups)
+            else:
+                known = None if previous is None else Previous.of(previous, engine)
+                self._fit_engine(engine, arguments, numbers, known)
         return self
 
     def _fit_engine(
@@ -155,14 +164,27 @@ class MultiTaskClusterer(
             random_state=random_state,
             progress=progress,
         )
-        at = self._store_numbered(engine, replace(settled, decisions=decisions), run, previous)
-        seed = random_state.randint(np.iinfo(np.int32).max)
-        rng = np.random.default_rng(seed)
-        self.map_rows_, self.map_ = shared_map(engine, model, run.centers, self.cluster_sizes_.sum(axis=0)[at], rng)
-        self._calibrate(engine, model, pace, run, np.random.default_rng([seed, 1]), self.cluster_presence_[:, at])
-        set_usual(self, engine, np.random.default_rng([seed, 2]))
+        self._finish(engine, replace(settled, decisions=decisions), run, pace, random_state, previous)
         progress.end()
         self._warn(run)
+
+    def _finish(
+        self,
+        engine: Engine,
+        settled: Settled,
+        run: Run,
+        pace: Schedule | None,
+        random_state: np.random.RandomState,
+        previous: Previous | None = None,
+    ) -> None:
+        """Store a fit, and learn from it what new rows will be compared with; no pace: it is calibrated already."""
+        at = self._store_numbered(engine, settled, run, previous)
+        seed, model = random_state.randint(np.iinfo(np.int32).max), settled.model
+        rng, held = np.random.default_rng(seed), self.cluster_presence_[:, at]
+        self.map_rows_, self.map_ = shared_map(engine, model, run.centers, self.cluster_sizes_.sum(axis=0)[at], rng)
+        if pace is not None:
+            self._calibrate(engine, model, pace, run, np.random.default_rng([seed, 1]), held)
+        set_usual(self, engine, np.random.default_rng([seed, 2]))
         for name in SMALL_ARRAYS:  # scikit-learn's convention: arrays of the library of X
             if hasattr(self, name):
                 setattr(self, name, engine.small(getattr(self, name)))
@@ -252,7 +274,7 @@ class MultiTaskClusterer(
         self, engine: Engine, model: Model, pace: Schedule, run: Run, rng: np.random.Generator, held: Array
     ) -> None:
         """How sure labels are; `held` (m, c) says which task holds which cluster."""
-        for name in ("temperature_", "own_temperature_"):
+        for name in ("temperature_", "own_temperature_", "task_temperatures_"):
             self.__dict__.pop(name, None)
         if not model.membership.labels_only:
             return

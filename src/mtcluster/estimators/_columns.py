@@ -7,7 +7,6 @@ from itertools import combinations, islice
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import validate_data
 
 from .._utils.text import listed
 from ..core.arrays import Columns
@@ -33,6 +32,46 @@ def matched(estimator: Any, columns: dict[Hashable, list[Any] | None], *, reset:
     )
 
 
+def columns_of(estimator: Any, parts: dict[Hashable, Any], *, reset: bool) -> dict[Hashable, list[Any] | None]:
+    """The names of the columns of data sets; None: they have none.
+
+    With match="geometry" columns without names are those of their data set alone: the first of "a" is "a.0", or "a.00"
+    if it has more than ten. After a fit they are known by these names.
+    """
+    apart = getattr(estimator, "match", None) == "geometry"
+    known = None if reset else set(getattr(estimator, "feature_names_in_", ()))
+    found: dict[Hashable, list[Any] | None] = {}
+    for key, part in parts.items():
+        if hasattr(part, "columns"):
+            found[key] = list(part.columns)
+        else:
+            own = _own_names(key, part) if apart else None
+            found[key] = own if known is None or own is None else _known_names(key, own, known)
+    return found
+
+
+def _known_names(key: Hashable, own: list[Any], known: set[str]) -> list[Any] | None:
+    """The names that the columns of an array had in the fit; None: it was not there as an array without names."""
+    before = [name for name in known if name.rpartition(".")[0] == str(key)]
+    if not before:
+        return None
+    if sorted(before) == own:
+        return own
+    raise ValueError(f"X[{key!r}] has {len(own)} features, but it had {len(before)} in fit: the same are needed.")
+
+
+def _own_names(key: Hashable, part: Any) -> list[Any]:
+    """Names of the columns of an array that has none."""
+    kind = type(part).__module__.split(".")[0]
+    if kind in ("scipy", "cupyx") or (hasattr(part, "__dlpack__") and kind not in ("numpy", "dask")):
+        raise TypeError(
+            f"X[{key!r}] is a {type(part).__name__}, and match='geometry' takes dense NumPy or Dask arrays and data "
+            "frames alone: what a data set lacks is missing, which other arrays cannot tell."
+        )
+    width = np.shape(part)[1] if np.ndim(part) > 1 else 1
+    return [f"{key}.{j:0{len(str(width - 1))}}" for j in range(width)]
+
+
 def common_columns(columns: dict[Hashable, Any], *, apart: bool = False) -> list[str]:
     """All columns of some data sets, sorted by name.
 
@@ -51,9 +90,7 @@ def common_columns(columns: dict[Hashable, Any], *, apart: bool = False) -> list
 
 def record(estimator: Any, names: list[str]) -> None:
     """Tell an estimator the columns of its fit."""
-    import pandas as pd
-
-    validate_data(estimator, pd.DataFrame(np.zeros((1, len(names))), columns=names), skip_check_array=True)
+    estimator.n_features_in_, estimator.feature_names_in_ = len(names), np.array(names, dtype=object)
 
 
 def check_names(own: list[Any], name: str) -> None:

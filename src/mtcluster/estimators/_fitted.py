@@ -225,9 +225,12 @@ class FittedModelMixin(TransformerMixin):
 
     def _probabilities(self, engine: Engine) -> Any:
         """Probabilities of the labels of the rows of an engine."""
-        model, centers = self._placed(engine)
-        alone = model.left_alone(len(centers.Ms))
-        Ts = [self.own_temperature_ if own else self.temperature_ for own in alone.tolist()]
+        placed = self._place(engine)
+        model, centers = placed.model, placed.centers
+        alone = model.left_alone(len(centers.Ms)).tolist()
+        known = dict(enumerate(getattr(self, "task_temperatures_", ())))  # of tasks that were fitted apart
+        common = [self.own_temperature_ if own else self.temperature_ for own in alone]
+        Ts = [T if at is None else float(known.get(at, T)) for T, at in zip(common, placed.at, strict=True)]
         with engine:
             job = partial(probabilities, model=model, centers=centers, temperatures=Ts)
             return engine.apply(job, outputs=1, lazy=True)[0]

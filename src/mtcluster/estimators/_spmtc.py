@@ -103,6 +103,13 @@ class SPMTC(StreamingMixin, MultiTaskClusterer):
         eigenproblem of the size of the data per stage). With many rows, k-means looks at a sample of them.
     forgetting : float in (0, 1], default=1.0
         What all earlier rows count with every call of `partial_fit`. 1: as much as new ones.
+    match : {"columns", "geometry"}, default="columns"
+        How data sets of a dict or list correspond. "columns": by the names of their columns; every data set must be
+        linked to the others by columns that two of them have. "geometry": those that no common column links are
+        fitted on their own, and their clusters are matched by the distances between centres alone, where these
+        distances leave no doubt and samples of the rows agree; otherwise clusters have numbers of their own, and a
+        warning says so (`matching_`). Arrays without names then have no column in common with others. For more than 8
+        clusters it needs `pip install 'mtcluster[geometry]'`.
     random_state : int, RandomState or None, default=None
         Determines random number generation. Pass an int for reproducible results.
     n_jobs : int, default=None
@@ -135,6 +142,8 @@ class SPMTC(StreamingMixin, MultiTaskClusterer):
         With binary memberships, the temperature T of `predict_proba`, calibrated on rows held out in the fit.
     own_temperature_ : float
         That of tasks left alone, where these have Euclidean distances and the others a shared metric.
+    task_temperatures_ : array of shape (m,)
+        Those of each task, where data sets without a common column were fitted apart (`match="geometry"`).
     losses_ : array of shape (n,)
         Loss of each row at the final centres.
     weights_ : array of shape (n,)
@@ -194,6 +203,10 @@ class SPMTC(StreamingMixin, MultiTaskClusterer):
         Weighted number of rows of each cluster in each task.
     decisions_ : Decisions
         What the fit decided from the data, and on what evidence.
+    matching_ : list of Matching
+        With `match="geometry"`, how the clusters of data sets without a common column were matched, and on what
+        evidence: one for each group of data sets after the first. Coordinates of a cluster in columns that no
+        task with that cluster has are means of the other clusters.
     map_ : array of shape (n_map, at most 4)
         Coordinates of some rows in the shared subspace, in the common frame of the tasks, on the directions that
         separate the clusters best: what `mtcluster.plotting.plot_tasks` draws. All rows, up to about 20 000.
@@ -251,6 +264,7 @@ class SPMTC(StreamingMixin, MultiTaskClusterer):
         "fraction_step": [Interval(Real, 0, 1, closed="right")],
         "warmup_iter": [StrOptions({"auto"}), Interval(Integral, 0, None, closed="left")],
         "init": [Registered(STARTS, "auto", "consensus"), Consensus, "array-like"],
+        "match": [StrOptions({"columns", "geometry"})],
     }
 
     def __init__(
@@ -275,6 +289,7 @@ class SPMTC(StreamingMixin, MultiTaskClusterer):
         init: Any = "auto",
         n_init: Any = "auto",
         forgetting: float = 1.0,
+        match: str = "columns",
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -298,6 +313,7 @@ class SPMTC(StreamingMixin, MultiTaskClusterer):
         self.init = init
         self.n_init = n_init
         self.forgetting = forgetting
+        self.match = match
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose

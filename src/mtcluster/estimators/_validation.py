@@ -15,7 +15,7 @@ from .._sklearn_compat import get_config, get_namespace
 from .._utils.tasks import Positions, as_parts, encode_tasks, label_array, task_rows
 from ..core.arrays import Array, Columns, Picked, host, is_sparse, not_finite, pieces, rows_at
 from ..engines import Engine, LocalData, LocalEngine, engine_of
-from ._columns import matched, places, record
+from ._columns import columns_of, matched, places, record
 
 COPIED = 2**21  # numbers of a matrix up to which rows that stand apart are copied, one task after the other
 
@@ -65,13 +65,14 @@ class _Features:
 
     def matched(self, parts: dict[Hashable, Any]) -> dict[Hashable, Columns] | None:
         """Where the columns of data sets stand, if they are matched by name; None: all have the same."""
-        names = matched(self.estimator, _names(parts), reset=self.reset)
+        columns = columns_of(self.estimator, parts, reset=self.reset)
+        names = matched(self.estimator, columns, reset=self.reset)
         if names is None:
             return None
         if self.reset:
             record(self.estimator, names)
             self.reset = False
-        return {key: places(list(part.columns), names, f"X[{key!r}]") for key, part in parts.items()}
+        return {key: places(own, names, f"X[{key!r}]") for key, own in columns.items() if own is not None}
 
 
 def check_counting(labels: Array, sizes: list[int], counting: Any) -> None:
@@ -249,7 +250,8 @@ def _matrix(estimator: Any, X: Any, name: str, *, reset: bool, first: bool = Tru
 
 def _stack_of(estimator: Any, parts: dict[Hashable, Any], *, reset: bool, missing: bool) -> LocalData:
     """Data sets that came apart; data frames with other columns, or another order of them, are matched by name."""
-    names = matched(estimator, _names(parts), reset=reset) if missing else None
+    columns = columns_of(estimator, parts, reset=reset) if missing else {}
+    names = matched(estimator, columns, reset=reset) if missing else None
     if names is None:
         return _joined(_alike(estimator, parts, reset=reset), parts)
     if reset:
@@ -257,13 +259,8 @@ def _stack_of(estimator: Any, parts: dict[Hashable, Any], *, reset: bool, missin
     Xs = []
     for key, part in parts.items():
         X = _matrix(estimator, part, f"X[{key!r}]", reset=False, first=False)
-        Xs.append(places(list(part.columns), names, f"X[{key!r}]").place(X))
+        Xs.append(places(columns[key] or [], names, f"X[{key!r}]").place(X))
     return _joined(Xs, parts)
-
-
-def _names(parts: dict[Hashable, Any]) -> dict[Hashable, list[Any] | None]:
-    """The names of the columns of data sets; None: they have none."""
-    return {key: list(part.columns) if hasattr(part, "columns") else None for key, part in parts.items()}
 
 
 def _alike(estimator: Any, parts: dict[Hashable, Any], *, reset: bool) -> list[Any]:
@@ -278,6 +275,8 @@ def _alike(estimator: Any, parts: dict[Hashable, Any], *, reset: bool) -> list[A
             raise ValueError(
                 f"{name} has {X.shape[1]} features, but X[{first_key!r}] has {Xs[0].shape[1]}: "
                 "every task needs the same features."
+                + " match='geometry' matches clusters without a common column."
+                * hasattr(estimator, "match")
             )
         if hasattr(part, "columns"):
             columns = list(part.columns) if columns is None else columns

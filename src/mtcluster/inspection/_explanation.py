@@ -15,6 +15,7 @@ from ..core.weightings import WEIGHTINGS
 from ._certainty import certainty_sentences, check_stability, number_sentence
 from ._fitted import ALIKE, PER_TASK, comparable, method_name, on_host
 from ._gaps import missing_of, missing_sentences
+from ._matching import matching_sentences
 from ._relations import relation_sentences
 from ._words import count, named, number, related
 
@@ -22,6 +23,7 @@ NO_OFFSET = {
     "unit rows": "all rows have the same length, so they are directions, and a direction has no location",
     "one task": "there is one task",
     "fixed within_weight": "a number for within_weight gives the plain model",
+    "geometry": "no two tasks have a column in common",
     "unsupported": "only binary memberships with coupling='reconstruction' support offsets",
 }
 
@@ -80,7 +82,7 @@ def describe(model: Any) -> list[str]:
     lines = [head, *_missing(model), *chosen, _start(made, begun, m)]
     if made.within_weight_reason != "none":
         lines += [_metric(made), *_sharing(made, model.within_weight_, model.tasks_.tolist()), _offset(made, model)]
-    lines += _joined(model)
+    lines += [*matching_sentences(model.matching_), *_joined(model)]
     lines += [f"Coupling: {made.coupling}. {COUPLINGS[made.coupling].explanation}"]
     lines += [_membership(made), _iterations(made, model.fractions_, model.n_iter_)]
     if model.drift_ is not None:
@@ -158,6 +160,8 @@ def _metric(made: Decisions) -> str:
 def _sharing(made: Decisions, weights: Any, tasks: list[Any]) -> list[str]:
     if made.within_weight_reason == "one task":
         return ["Sharing: none, because there is one task."]
+    if made.within_weight_reason == "geometry":
+        return ["Sharing: none but the numbers of clusters, because no two tasks have a column in common."]
     if made.within_weight_reason == "coupling":
         return [
             f"Sharing: within_weight={weights[0]:g} for all tasks; coupling={made.coupling!r} allows one value only."

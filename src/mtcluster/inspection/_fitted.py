@@ -20,7 +20,7 @@ PER_ROW = ("labels_", "losses_", "task_indices_", "admitted_", "weight_trace_", 
 METRIC = ("metric_covariance_", "metric_directions_", "metric_rest_")  # of a shared metric
 OTHERS = (
     "objective_trace_", "n_iter_", "converged_", "decisions_", "selection_", "task_offset_", "metric_", "changes_",
-    "drift_", "joined_", "missing_", "feature_presence_", "feature_names_in_",
+    "drift_", "joined_", "matching_", "missing_", "feature_presence_", "feature_names_in_",
 )  # fmt: skip
 
 

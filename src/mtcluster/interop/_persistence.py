@@ -31,7 +31,7 @@ def trusted_types() -> tuple[str, ...]:
     from .. import estimators
     from .._utils.tables import Table
     from ..certainty import Selection
-    from ..consensus import Consensus, ConsensusEvidence, Decisions
+    from ..consensus import Consensus, ConsensusEvidence, Decisions, Matching
     from ..core.streaming import Statistics
     from ..estimators._changes import Changes
     from ..estimators._drift import Drift
@@ -40,7 +40,7 @@ def trusted_types() -> tuple[str, ...]:
     from ..preprocessing import TablePreprocessor
 
     models = (getattr(estimators, name) for name in estimators.__all__)
-    parts = (Changes, Consensus, ConsensusEvidence, Decisions, Drift, Selection, Statistics, Table)
+    parts = (Changes, Consensus, ConsensusEvidence, Decisions, Drift, Matching, Selection, Statistics, Table)
     classes = (*models, Harmonized, *parts, LabelDescription, TablePreprocessor)
     return tuple(sorted([*FOREIGN, *(f"{cls.__module__}.{cls.__qualname__}" for cls in classes)]))
 

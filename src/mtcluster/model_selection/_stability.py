@@ -89,6 +89,11 @@ def stability(
         )
     if not isinstance(n_refits, Integral) or n_refits < 2:
         raise ValueError(f"n_refits={n_refits!r} should be a whole number of at least 2: halves come in pairs.")
+    if getattr(model, "matching_", None):
+        raise ValueError(
+            "model was fitted to data sets without a common column (match='geometry'), whose rows cannot be compared: "
+            "fit and measure those that common columns link on their own; `matching_` tells how sure the matching is."
+        )
     labels = np.asarray(host(model.labels_)).astype(int)
     if hasattr(model, "decisions_"):
         labels = np.maximum(labels, 0)  # −1: rows without any value, which are left out below
