@@ -69,7 +69,7 @@ def views_of(engine: Engine, fits: list[Fitted], rng: np.random.Generator) -> li
     """The geometry of each fit, and of samples of its rows, with what its clusters expect where values are missing."""
     ends = np.cumsum([len(fit.living) for fit in fits])
     parts = [fit.part(fit.living, np.arange(end - len(fit.living), end)) for fit, end in zip(fits, ends, strict=True)]
-    sample = take_whole(engine, SAMPLE, rng, *compose(parts, int(ends[-1])))
+    sample = take_whole(engine, SAMPLE, rng, *compose(parts, int(ends[-1])))[0]
     return [_view([sample[k] for k in fit.tasks], fit, rng) for fit in fits]
 
 
