@@ -107,7 +107,7 @@ def test_new_rows_are_matched_by_name(data):
 def test_what_nothing_links_is_refused_with_what_overlaps(data):
     X, _, tasks = data
     message = (
-        r"no column links 1 to 0, so their clusters cannot correspond: 0 and 1 have 0 columns in common, "
+        r"No column links 1 to 0, so their clusters cannot correspond: 0 and 1 have 0 columns in common, "
         r"0 and 2 have 2 columns in common, 1 and 2 have 0 columns in common"
     )
     with pytest.raises(ValueError, match=message):

@@ -311,7 +311,7 @@ def test_other_columns_after_the_fit_are_refused():
 def test_the_default_tells_of_the_option():
     with pytest.raises(ValueError, match=r"every task needs the same features\. match='geometry' matches clusters"):
         SPMTC(5).fit(BOTH)
-    with pytest.raises(ValueError, match=r"no column links 'b' to 'a'.*match='geometry'"):
+    with pytest.raises(ValueError, match=r"No column links 'b' to 'a'.*match='geometry'"):
         SPMTC(5).fit({"a": frame(A, "p"), "b": frame(B, "q")})
 
 

@@ -26,13 +26,15 @@ from ..core.projecting import axes_of, project
 from ..core.readout import probabilities, read_out
 from ..engines import Engine
 from ._capabilities import check_missing
+from ._matrices import library
 from ._novelty import RATE, check_novelty, fitted_tasks, verdict_of
 from ._placement import Placement, place_tasks
 from ._progress import warn_user
-from ._validation import library, open_rows
+from ._telling import TellingMixin
+from ._validation import open_rows
 
 
-class FittedModelMixin(TransformerMixin):
+class FittedModelMixin(TellingMixin, TransformerMixin):
     """Methods that read fitted attributes alone."""
 
     _pools_tasks: ClassVar[bool]
@@ -65,82 +67,6 @@ class FittedModelMixin(TransformerMixin):
         if "_memberships" in self.__dict__ or not hasattr(self, "labels_"):
             return self._memberships
         return one_hot(self.labels_, self._n_numbers, self.losses_.dtype, array_namespace(self.labels_))
-
-    def explain(self, stability: Any = None) -> None:
-        """Print what the fit decided from the data, and on what evidence; `decisions_` holds the same as numbers.
-
-        Parameters
-        ----------
-        stability : Stability, optional
-            Result of `mtcluster.model_selection.stability`: how sure one can be of the clusters.
-        """
-        check_is_fitted(self)
-        from ..inspection import explain
-
-        print(explain(self, stability))
-
-    def relations(self) -> Any:
-        """Which task holds which cluster: shared, private, absent or uncertain, with the support and number of rows.
-
-        Returns
-        -------
-        relations : Relations
-            See `mtcluster.inspection.relations`; `print` shows it as a table, `relations.table` has it by columns.
-        """
-        check_is_fitted(self)
-        from ..inspection import relations
-
-        return relations(self)
-
-    def report(
-        self, *, ids: Any = None, feature_names: Any = None, title: str | None = None, stability: Any = None
-    ) -> Any:
-        """The result as one HTML page: clusters by task, their features, a map, outliers, and what to try next.
-
-        Parameters
-        ----------
-        ids : sequence of n, optional
-            Names of the rows. None: their numbers.
-        feature_names : sequence of d, optional
-            Names of the features. None: `feature_names_in_`, or their numbers.
-        title : str, optional
-            Title of the page.
-        stability : Stability, optional
-            Result of `mtcluster.model_selection.stability`: how sure one can be of the clusters.
-
-        Returns
-        -------
-        report : Report
-            Shown by a notebook; `report.save("report.html")` writes it, and `report.summary` is the same as a dict.
-            `mtcluster.inspection.make_report` takes more: cells of the user's table, how data were prepared.
-        """
-        check_is_fitted(self)
-        from ..inspection import make_report
-
-        return make_report(self, ids=ids, feature_names=feature_names, title=title, stability=stability)
-
-    def to_kmeans(self, task: Any = None) -> Any:
-        """A fitted `KMeans` that labels the rows of one task as this model does, for use elsewhere.
-
-        Labels are exact for binary memberships, unless there are about as many clusters as features or more and tasks
-        share only in part, in which case a warning says so. Centres are those of the model up to a common shift, so
-        distances to them are not the model's losses.
-
-        Parameters
-        ----------
-        task : label of a task, optional
-            The task whose rows it labels. None: as `predict` does without `tasks`, by the shared centres; after a fit
-            of one task, by that one.
-
-        Returns
-        -------
-        kmeans : KMeans
-            Fitted, in the floating type of this model; cluster numbers are the same.
-        """
-        check_is_fitted(self)
-        from ..interop import to_kmeans
-
-        return to_kmeans(self, task)
 
     def _other_parts(self) -> dict[str, Any]:
         """Exchangeable parts beside coupling and memberships, by the parameter that names them."""

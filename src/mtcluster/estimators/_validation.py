@@ -7,15 +7,14 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
 
-from .._sklearn_compat import get_config, get_namespace
 from .._utils.tasks import Positions, as_parts, encode_tasks, label_array, task_rows
-from ..core.arrays import Array, Columns, Picked, host, is_sparse, not_finite, pieces, rows_at
+from ..core.arrays import Array, Columns, host
 from ..engines import Engine, LocalData, LocalEngine, engine_of
 from ._columns import columns_of, matched, places, record
+from ._matrices import check_finite, library, matrix_of, named_error, near, numbers_in, quoted, rows_of
 
 COPIED = 2**21  # numbers of a matrix up to which rows that stand apart are copied, one task after the other
 
@@ -80,7 +79,7 @@ def check_counting(labels: Array, sizes: list[int], counting: Any) -> None:
     for label, size, count in zip(labels, sizes, counting, strict=True):
         if not count:
             raise ValueError(
-                f"sample_weight is zero for all {size} rows of task {_name(label)}: "
+                f"sample_weight is zero for all {size} rows of task {quoted(label)}: "
                 "at least one needs a positive weight."
             )
 
@@ -103,7 +102,7 @@ def check_values(engine: Engine) -> None:
         return
     for label, size, values in zip(engine.labels, engine.sizes, engine.summary.observed, strict=True):
         if not values.any():
-            raise ValueError(f"X has no value in any of the {size} row(s) of task {_name(label)}: leave the task out.")
+            raise ValueError(f"X has no value in any of the {size} row(s) of task {quoted(label)}: leave the task out.")
 
 
 def read_tasks(estimator: Any, X: Any, tasks: Any = None, *, reset: bool, missing: bool = False) -> LocalData:
@@ -117,9 +116,9 @@ def read_tasks(estimator: Any, X: Any, tasks: Any = None, *, reset: bool, missin
     if parts is None:
         if missing and not reset and _has_mosaic(estimator) and hasattr(X, "columns"):
             columns = places(list(X.columns), list(estimator.feature_names_in_), "X")
-            X = columns.place(_matrix(estimator, X, "X", reset=False, first=False))
+            X = columns.place(matrix_of(estimator, X, "X", reset=False, first=False))
         else:
-            X = _matrix(estimator, X, "X", reset=reset)
+            X = matrix_of(estimator, X, "X", reset=reset)
         labels, codes = encode_tasks(tasks, int(X.shape[0]))
         data = _split(X, labels, codes, named=tasks is not None)
     else:
@@ -127,7 +126,7 @@ def read_tasks(estimator: Any, X: Any, tasks: Any = None, *, reset: bool, missin
             raise ValueError("tasks must be None when X is a dict or a list of data sets: its items are the tasks.")
         data = _stack_of(estimator, parts, reset=reset, missing=missing)
     names = ["X"] * len(data.Xs) if parts is None else [f"X[{key!r}]" for key in parts]
-    _check_finite(data, names, missing=missing)
+    check_finite(data, names, missing=missing)
     return data
 
 
@@ -159,7 +158,7 @@ def read_weights(sample_weight: Any, data: LocalData, dtype: Any) -> list[Array]
     split = data.split(weights)
     for label, part in zip(data.labels, split, strict=True):
         if np.any(part < 0):
-            raise ValueError(f"sample_weight must not be negative: task {_name(label)} has a weight of {part.min()}.")
+            raise ValueError(f"sample_weight must not be negative: task {quoted(label)} has a weight of {part.min()}.")
     check_counting(data.labels, data.sizes, [np.count_nonzero(part) for part in split])
     return split
 
@@ -189,65 +188,6 @@ def check_start(init: Any, dtype: Any, labels_only: bool) -> Array:
     return np.argmax(P, axis=1) if labels_only else P
 
 
-def library(X: Any) -> Any:
-    """The array library that X is computed with: NumPy, unless scikit-learn's array API dispatch is on."""
-    if sparse.issparse(X):
-        return np
-    values = X.data if is_sparse(X) else X
-    if isinstance(values, np.ndarray) or not hasattr(values, "dtype") or not hasattr(values, "device"):
-        return np
-    xp, dispatched = get_namespace(values)
-    return xp if dispatched else np
-
-
-def near(values: Any) -> Any:
-    """What a user gave beside X, in NumPy's memory if it is an array of another library."""
-    return host(values) if hasattr(values, "__dlpack__") else values
-
-
-def is_device_sparse(X: Any, name: str) -> bool:
-    """Whether X is one of CuPy's sparse matrices; sparse arrays of other libraries are refused."""
-    module = type(X).__module__.split(".")[0]
-    if module == "torch" and str(getattr(X, "layout", "torch.strided")) != "torch.strided":
-        raise TypeError(
-            f"{name} is a sparse PyTorch tensor ({X.layout}): of the libraries for accelerators only CuPy's sparse "
-            "matrices are supported. Give a dense tensor, a cupyx.scipy.sparse or a scipy.sparse matrix."
-        )
-    if module != "cupyx":
-        return False
-    if not get_config()["array_api_dispatch"]:
-        raise TypeError(
-            f"{name} is a sparse matrix of CuPy's: sklearn.set_config(array_api_dispatch=True) lets it be computed on "
-            f"where it is; {name}.get() is SciPy's, for the CPU."
-        )
-    return True
-
-
-def _device_csr(estimator: Any, X: Any, *, reset: bool) -> Any:
-    """One of CuPy's sparse matrices as CSR of floats, its features recorded or compared."""
-    validate_data(estimator, np.zeros((1, X.shape[1])), reset=reset, skip_check_array=True)
-    X = X.tocsr()
-    X.sum_duplicates()
-    return X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
-
-
-def _matrix(estimator: Any, X: Any, name: str, *, reset: bool, first: bool = True) -> Any:
-    """One validated matrix, dense or CSR, float64 or float32; the first of several sets the estimator's features."""
-    _check_dates(X, name)
-    if is_device_sparse(X, name):
-        return _device_csr(estimator, X, reset=reset)
-    xp = library(X)
-    options: dict[str, Any] = {"accept_sparse": "csr", "dtype": [xp.float64, xp.float32], "ensure_all_finite": False}
-    try:
-        checked = validate_data(estimator, X, reset=reset, **options) if first else check_array(X, **options)
-    except (TypeError, ValueError) as error:
-        raise named_error(error, X, name) from error
-    if sparse.issparse(checked) and not checked.has_canonical_format:
-        checked = checked.copy()
-        checked.sum_duplicates()
-    return checked
-
-
 def _stack_of(estimator: Any, parts: dict[Hashable, Any], *, reset: bool, missing: bool) -> LocalData:
     """Data sets that came apart; data frames with other columns, or another order of them, are matched by name."""
     columns = columns_of(estimator, parts, reset=reset) if missing else {}
@@ -258,7 +198,7 @@ def _stack_of(estimator: Any, parts: dict[Hashable, Any], *, reset: bool, missin
         record(estimator, names)
     Xs = []
     for key, part in parts.items():
-        X = _matrix(estimator, part, f"X[{key!r}]", reset=False, first=False)
+        X = matrix_of(estimator, part, f"X[{key!r}]", reset=False, first=False)
         Xs.append(places(columns[key] or [], names, f"X[{key!r}]").place(X))
     return _joined(Xs, parts)
 
@@ -270,7 +210,7 @@ def _alike(estimator: Any, parts: dict[Hashable, Any], *, reset: bool) -> list[A
     columns = None if reset else getattr(estimator, "feature_names_in_", None)
     for key, part in parts.items():
         name = f"X[{key!r}]"
-        X = _matrix(estimator, part, name, reset=reset, first=not Xs)
+        X = matrix_of(estimator, part, name, reset=reset, first=not Xs)
         if Xs and X.shape[1] != Xs[0].shape[1]:
             raise ValueError(
                 f"{name} has {X.shape[1]} features, but X[{first_key!r}] has {Xs[0].shape[1]}: "
@@ -309,85 +249,11 @@ def _check_columns(own: list[Any], others: list[Any], name: str) -> None:
         )
 
 
-def _check_dates(X: Any, name: str) -> None:
-    """Dates would pass for numbers, and mean nothing as such."""
-    dtypes = zip(getattr(X, "columns", ()), getattr(X, "dtypes", ()), strict=False)
-    dates = [repr(c) for c, dtype in dtypes if str(dtype).lower().startswith(("date", "time", "duration", "period"))]
-    if dates:
-        raise ValueError(f"{name} has {len(dates)} column(s) that are dates, not numbers: {', '.join(dates[:5])}.")
-
-
 def _split(X: Any, labels: Array, codes: Array, named: bool) -> LocalData:
     """Rows of each task, from one matrix."""
     xp, n = library(X), int(X.shape[0])
     if len(labels) == 1:
         return LocalData(labels, [X], [slice(0, n)], n, named, X, xp)
     rows = task_rows(codes, len(labels))
-    lazy = _numbers(X) > COPIED
-    return LocalData(labels, [_rows_of(X, r, xp, lazy) for r in rows], rows, n, source=X, xp=xp)
-
-
-def _rows_of(X: Any, rows: Positions, xp: Any, lazy: bool) -> Any:
-    """Some rows of a matrix: a view where they stand together, else a copy, or none at all where that is large."""
-    if isinstance(rows, slice):
-        if not sparse.issparse(X):
-            return X[rows] if is_sparse(X) else X[rows, ...]
-        a, b = X.indptr[rows.start], X.indptr[rows.stop]
-        parts = (X.data[a:b], X.indices[a:b], X.indptr[rows.start : rows.stop + 1] - a)
-        return type(X)(parts, shape=(rows.stop - rows.start, X.shape[1]), copy=False)
-    index = rows if xp is np else xp.asarray(rows, device=(X.data if is_sparse(X) else X).device)
-    picked = Picked(X, index, xp)
-    return picked if lazy else picked[:]
-
-
-def _numbers(X: Any) -> int:
-    return int(X.nnz) if is_sparse(X) else int(X.shape[0] * X.shape[1])
-
-
-def _check_finite(data: LocalData, names: list[str], *, missing: bool) -> None:
-    """Refuse NaN and infinity, saying where the first stands: in the user's own numbering.
-
-    `missing`: NaN in dense rows is a missing value.
-    """
-    if data.source is not None and not len(_not_finite(data.source, data.xp, missing)):  # one pass for all tasks
-        return
-    for label, X, rows, name in zip(data.labels, data.Xs, data.positions, names, strict=True):
-        bad = _not_finite(X, data.xp, missing)
-        if not len(bad):
-            continue
-        own_numbering = np.arange(X.shape[0]) if name != "X" else np.arange(data.n)[rows]
-        first = rows_at(X, slice(int(bad[0]), int(bad[0]) + 1))
-        values = host(first.data if is_sparse(first) else first)
-        what = "infinity" if np.isinf(values).any() else "NaN"
-        dense = " Missing values are taken in dense X alone." if what == "NaN" and missing else ""
-        raise ValueError(
-            f"Input {name} contains {what} in {len(bad)} row(s) of task {_name(label)}, "
-            f"the first of them row {own_numbering[bad[0]]}: fill these values in or drop the rows.{dense}"
-        )
-
-
-def _not_finite(X: Any, xp: Any, missing: bool) -> Array:
-    """Numbers of the rows that hold NaN or infinity, read in pieces."""
-    return np.concatenate([part.start + not_finite(rows_at(X, part), xp, missing=missing) for part in pieces(X)])
-
-
-def named_error(error: Exception, X: Any, name: str) -> Exception:
-    """scikit-learn's complaint about a matrix, with the argument and the columns that are not numbers named."""
-    kind = TypeError if isinstance(error, TypeError) else ValueError
-    bad = [column for column in getattr(X, "columns", ()) if not _is_numeric(X[column])]
-    if bad:
-        shown = ", ".join(repr(column) for column in bad[:5]) + (", …" if len(bad) > 5 else "")
-        return kind(f"{name} has {len(bad)} column(s) that are not numbers: {shown}. Drop or encode them.")
-    return error if str(error).startswith((f"{name} ", f"Input {name}")) else kind(f"{name}: {error}")
-
-
-def _is_numeric(column: Any) -> bool:
-    try:
-        np.asarray(column).astype(np.float64)
-    except (TypeError, ValueError):
-        return False
-    return True
-
-
-def _name(label: Any) -> str:
-    return repr(label.item() if isinstance(label, np.generic) else label)
+    lazy = numbers_in(X) > COPIED
+    return LocalData(labels, [rows_of(X, r, xp, lazy) for r in rows], rows, n, source=X, xp=xp)
