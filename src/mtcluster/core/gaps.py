@@ -24,7 +24,9 @@ from typing import Any
 import numpy as np
 
 from .arrays import Array, Matrix, has_gaps, host, is_sparse, like, pieces, rows_at
-from .blocks import Block, Place
+from .blocks import Block, Place, make_block
+
+MOST_FEATURES = 50  # of rows that are completed by a covariance
 
 
 @dataclass(frozen=True)
@@ -212,6 +214,32 @@ def conditional(A: Array, group: Group) -> tuple[Array, Array]:
     """For each pattern of a group, the conditional covariance A_mm⁻¹ (p, k, k) and log|A_mm| (p,)."""
     part = A[group.kinds[:, :, None], group.kinds[:, None, :]]
     return np.linalg.inv(part), np.linalg.slogdet(part)[1]
+
+
+def by_itself(block: Block) -> Block:
+    """The rows with what the mean and the covariance of all of them expect in place of missing values.
+
+    Nothing is assumed about clusters. Rows of many features have means.
+    """
+    if block.observed is None:
+        return block
+    X = np.asarray(block.X[:], dtype=np.float64)
+    G = np.isnan(X)
+    n = np.maximum(np.sum(~G, axis=0), 1)
+    mean = np.where(G.all(axis=0), block.origin, np.sum(np.where(G, 0, X), axis=0) / n)
+    Y = np.where(G, 0, X - mean)
+    if X.shape[1] <= MOST_FEATURES:
+        seen = (~G).astype(np.float64)
+        cov = (Y.T @ Y) / np.maximum(seen.T @ seen, 1)
+        variances = np.diag(cov)
+        cov = 0.9 * cov + np.diag(0.1 * variances + np.where(variances > 0, 0, 1))  # pairs have rows of their own
+        values, vectors = np.linalg.eigh(cov)
+        A = (vectors / np.maximum(values, 0.01 * np.median(values))) @ vectors.T
+        for group in patterns(G):
+            P = conditional(A, group)[0][group.pattern]
+            U = (Y[group.rows] @ A)[np.arange(len(group.rows))[:, None], group.cells]
+            Y[group.rows[:, None], group.cells] = -np.einsum("nkl,nl->nk", P, U)
+    return make_block((mean + Y).astype(block.X.dtype), block.u, block.origin)
 
 
 def without_values(X: Matrix, xp: Any = np) -> Array | None:

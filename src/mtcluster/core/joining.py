@@ -19,10 +19,11 @@ from .arrays import Array, Matrix, host
 from .blocks import Block, PerRow, Place, RowSource, Totals, Weight
 from .centers import Centers, centers_of
 from .frames import PSEUDO_ROWS
+from .gaps import by_itself
 from .kmeans import kmeans
 from .model import Model
 from .offsets import Offsets
-from .sampling import Sampling, take_whole
+from .sampling import Sampling, take_sample
 from .smoothing import DIRECTIONS, smoothed_centers
 from .smoothing import distances as squared_distances
 from .solver import totals_of
@@ -122,11 +123,12 @@ def in_the_middle(model: Model, centers: Centers, new: list[int], known: Known) 
 
 def _smoothed(rows: RowSource, model: Model, centers: Centers, able: list[int], known: Known) -> Centers:
     """Own centres of wide rows as they are after smoothing, by a sample: what a fit takes from its consensus."""
-    blocks, Ms = take_whole(rows, SAMPLE, np.random.default_rng(0), model, centers)[0], centers.Ms.copy()
+    blocks, Ms = take_sample(rows, SAMPLE, np.random.default_rng(0))[0], centers.Ms.copy()
     placed, held = model.placed_points(centers.shared[None], len(Ms))[0], known.held
     for k in able:
         Ms[k] = placed[k]
-        Ms[k, held] = smoothed_centers(blocks[k].X, blocks[k].u, placed[k, held], known.share)
+        whole = by_itself(blocks[k])
+        Ms[k, held] = smoothed_centers(whole.X, whole.u, placed[k, held], known.share)
     return replace(centers, Ms=Ms)
 
 
@@ -148,9 +150,9 @@ def _located(rows: RowSource, weights: PerRow, model: Model, centers: Centers, a
     b, s = model.offsets.b, model.offsets.s.copy()
     middle = known.sizes @ shared / known.sizes.sum()
     starts = np.stack([b] * (2 + MATCHED))
-    blocks = take_whole(rows, SAMPLE, np.random.default_rng(0), model, centers)[0]
+    blocks = take_sample(rows, SAMPLE, np.random.default_rng(0))[0]
     for k in able:
-        found, sizes = _clusters(blocks[k], int(known.held.sum()))
+        found, sizes = _clusters(by_itself(blocks[k]), int(known.held.sum()))
         if known.widths:
             s[k] = max(width_of(found, sizes) / known.widths, np.finfo(np.float64).tiny)
         starts[1, k] = means[k] - s[k] * middle

@@ -16,12 +16,12 @@ import numpy as np
 from .arrays import Array, is_sparse
 from .blocks import Block, Blocks, PerRow, Place, RowSource, Weight, make_block
 from .centers import TINY, Centers
-from .gaps import without_values
+from .gaps import by_itself, without_values
 from .groups import Seen, best_group, seen
 from .joining import Joined, Known, join
 from .model import Model
 from .readout import read_out
-from .sampling import Sampling, take_sample, take_whole
+from .sampling import Sampling, take_sample
 
 SAMPLE = Sampling(1000, 300)
 MOST_TASKS = 10  # of the fit that join again
@@ -58,7 +58,7 @@ def learn_usual(
     rows: RowSource, model: Model, centers: Centers, sizes: Array, known: Known, rng: np.random.Generator
 ) -> Usual:
     """Losses and scores of the tasks of a fit, each as a task that joins the others; `sizes` (m, c) of clusters."""
-    sample = take_whole(rows, SAMPLE, rng, model, centers)[0]
+    sample = take_sample(rows, SAMPLE, rng)[0]
     nothing = _rounding(sample, model)
     if not model.membership.diagonal:
         Ls = [np.maximum(L, nothing) for L in read_out(Blocks(sample).place, model=model, centers=centers)[1]]
@@ -66,7 +66,7 @@ def learn_usual(
     losses: list[Array] = []
     ratios: list[Array] = []
     scores: list[float] = []
-    for k, block, shared, held in _views(sample, model, centers, sizes, rng):
+    for k, block, whole, shared, held in _views(sample, model, centers, sizes, rng):
         own, alone = Blocks([block]), centers.for_tasks([k])
         labels = read_out(own.place, model=model.for_tasks([k]), centers=alone)[0][0]
         labels = labels if labels.ndim == 1 else labels.argmax(axis=1)
@@ -80,7 +80,7 @@ def learn_usual(
         losses.append(Ls[some])
         if found.enough[0]:
             ratios.append(Ls[some] / loss_scale(Ls, block.u))
-            view = seen(block, found.model, found.centers, held)
+            view = seen(whole, found.model, found.centers, held)
             scores += [_score(part, rng) for part in _compositions(view, labels, rng)]
     return _sorted(losses, ratios, scores)
 
@@ -123,8 +123,8 @@ def loss_scale(losses: Array, u: Array) -> float:
 
 def _views(
     sample: list[Block], model: Model, centers: Centers, sizes: Array, rng: np.random.Generator
-) -> Iterator[tuple[int, Block, Array, Array]]:
-    """Some tasks, their rows, and the shared centres and clusters without these."""
+) -> Iterator[tuple[int, Block, Block, Array, Array]]:
+    """Some tasks, their rows, these without missing values, and the shared centres and clusters without them."""
     m, c = sizes.shape
     shares = np.broadcast_to(model.shares[0], (m,))
     pull = sizes * (1 - shares)[:, None]
@@ -139,15 +139,16 @@ def _views(
             others = sharing[sharing != k]
             of_cluster = pull[others].sum(axis=0)
             Z = np.einsum("kc,kcd->cd", pull[others], points[others]) / np.where(of_cluster > 0, of_cluster, 1)[:, None]
-            yield k, sample[k], np.where((of_cluster > 0)[:, None], Z, centers.shared), of_cluster > 0
+            shared = np.where((of_cluster > 0)[:, None], Z, centers.shared)
+            yield k, sample[k], by_itself(sample[k]), shared, of_cluster > 0
         return
     for k in range(min(m, MOST_TASKS)):
-        block = sample[k]
+        block, whole = sample[k], by_itself(sample[k])
         first = rng.permutation(len(block)) < len(block) // 2
         for half in (first, ~first):
             if half.all() or not half.any():
                 continue
-            rest = _part(block, ~half)
+            rest = _part(whole, ~half)
             labels = read_out(Blocks([rest]).place, model=model.for_tasks([k]), centers=centers.for_tasks([k]))[0][0]
             labels = labels if labels.ndim == 1 else labels.argmax(axis=1)
             F = (labels == np.arange(c)[:, None]) * np.asarray(rest.u, dtype=np.float64)
@@ -156,7 +157,7 @@ def _views(
             Z = T / np.where(n > 0, n, 1)[:, None]
             if model.offsets is not None:
                 Z = (Z - model.offsets.b[k]) / model.offsets.s[k]
-            yield k, _part(block, half), np.where((n > 0)[:, None], Z, centers.shared), n > 0
+            yield k, _part(block, half), _part(whole, half), np.where((n > 0)[:, None], Z, centers.shared), n > 0
 
 
 def _part(block: Block, at: Array) -> Block:
@@ -183,7 +184,7 @@ def next_groups(
     able = [k for k in able if len(groups.get(k, ())) < MOST_GROUPS]
     if not able:
         return groups
-    sample = take_whole(rows, SAMPLE, np.random.default_rng(0), found.model, found.centers)[0]
+    sample = [by_itself(block) for block in take_sample(rows, SAMPLE, np.random.default_rng(0))[0]]
     groups = dict(groups)
     for k in able:
         block, old = sample[k], groups.get(k, np.zeros((0, rows.n_features)))
