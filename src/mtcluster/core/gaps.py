@@ -26,6 +26,7 @@ import numpy as np
 from .arrays import Array, Matrix, has_gaps, host, is_sparse, like, pieces, rows_at
 from .blocks import Block, Place, make_block
 
+MOST_KEPT = 2**20  # numbers of inverses that are kept for some rows
 MOST_FEATURES = 50  # of rows that are completed by a covariance
 
 
@@ -66,7 +67,7 @@ class TaskGaps:
             return Plain(self, G)
         key = (part.start, part.stop)
         if key not in block.patterns:
-            block.patterns[key] = list(patterns(host(G)))
+            block.patterns[key] = Patterns(list(patterns(host(G))))
         return Measured(self, X, G, block.patterns[key])
 
     @property
@@ -85,9 +86,9 @@ class TaskGaps:
 class RowGaps:
     """`GapSums` of some rows of one task; sums of the size of the centres (R, c, d), and (R, d, d)."""
 
-    missing: Array
-    own: Array
-    shared: Array
+    missing: Array | None  # None: nothing but the value is wanted
+    own: Array | None
+    shared: Array | None
     XX: Array | None  # None: the task has no part in the metric
     value: Array  # (R,) what log|S_oo| adds to the objective, beside log|S|
 
@@ -99,9 +100,13 @@ class Met:
         """(R, c, n) half of what the loss of each label is too large by."""
         raise NotImplementedError
 
-    def sums(self, F: Array) -> RowGaps:
-        """Sums with weights F (R, c, n) of rows in clusters."""
+    def sums(self, F: Array, labels: Array | None = None) -> RowGaps:
+        """Sums with weights F (R, c, n) of rows in clusters; `labels` (R, n): each row is in one."""
         raise NotImplementedError
+
+    def value(self, w: Array) -> RowGaps:
+        """What rows with weights w (R, n) add to the objective, and nothing else."""
+        return RowGaps(None, None, None, None, np.zeros(w.shape[0]))
 
 
 class Plain(Met):
@@ -115,7 +120,7 @@ class Plain(Met):
         terms, (R, c, _) = self.terms, self.terms.own.shape
         return terms.xp.reshape(terms.half_squares @ self.G.T, (R, c, self.G.shape[0]))
 
-    def sums(self, F: Array) -> RowGaps:
+    def sums(self, F: Array, labels: Array | None = None) -> RowGaps:
         """A missing value is expected where the centre is."""
         terms, (R, c, n) = self.terms, F.shape
         missing = host(terms.xp.reshape(F, (R * c, n)) @ self.G).astype(np.float64).reshape(R, c, -1)
@@ -125,15 +130,15 @@ class Plain(Met):
 class Measured(Met):
     """With a shared metric: in NumPy's memory and in double precision, wherever the rows are."""
 
-    def __init__(self, terms: TaskGaps, X: Array, G: Array, groups: list[Group]) -> None:
-        self.terms, self.G, self.groups = terms, host(G), groups
+    def __init__(self, terms: TaskGaps, X: Array, G: Array, known: Patterns) -> None:
+        self.terms, self.G, self.known, self.groups = terms, host(G), known, known.groups
         self.Y = host(X).astype(np.float64) - terms.origin
 
     @cached_property
-    def inverses(self) -> list[list[tuple[Array, Array]]]:
-        """Run → group of rows → A_mm⁻¹ (n, k, k) and log|A_mm| (n,)."""
+    def inverses(self) -> list[list[Array]]:
+        """Run → group of rows → A_mm⁻¹ (p, k, k) of each pattern."""
         assert self.terms.A is not None
-        return [[conditional(A, group) for group in self.groups] for A in self.terms.A]
+        return self.known.inverses(self.terms.A)
 
     @cached_property
     def solved(self) -> list[tuple[Array, Array]]:
@@ -149,7 +154,7 @@ class Measured(Met):
         assert self.terms.A is not None
         for r, A in enumerate(self.terms.A):
             y, CA = self.Y @ A, C[r] @ A
-            for group, (P, _) in zip(self.groups, self.inverses[r], strict=True):
+            for group, P in zip(self.groups, self.inverses[r], strict=True):
                 rows, cells = group.rows, group.cells
                 U = y[rows[:, None], cells] - CA[:, cells]  # (c, n, k)
                 solved = np.matmul(P[group.pattern], np.moveaxis(U, 0, 2))  # (n, k, c)
@@ -164,30 +169,66 @@ class Measured(Met):
         found = sum(share[:, None, None] * half for (_, half), (_, share) in zip(self.solved, terms.parts, strict=True))
         return like(np.asarray(found), terms.near, terms.xp)
 
-    def sums(self, F: Array) -> RowGaps:
+    def expected(self, labels: Array) -> list[Array]:
+        """For both parts of the loss the conditional means (R, n, d) in the cluster (R, n) of each row."""
+        if "solved" in self.__dict__:  # of all clusters
+            R, n = labels.shape
+            return [means[np.arange(R)[:, None], labels, np.arange(n)] for means, _ in self.solved]
+        (own, lam), (shared, _) = self.terms.parts
+        first = self._solve_own(own if lam.any() else shared, labels)
+        return [first, first if not lam.any() or lam.min() == 1 else self._solve_own(shared, labels)]
+
+    def _solve_own(self, C: Array, labels: Array) -> Array:
+        """The same at centres C (R, c, d)."""
+        means = np.zeros((len(C), *self.Y.shape))
+        assert self.terms.A is not None
+        for r, A in enumerate(self.terms.A):
+            y = (self.Y - C[r][labels[r]]) @ A
+            for group, P in zip(self.groups, self.inverses[r], strict=True):
+                at = group.rows[:, None], group.cells
+                means[r][at] = -np.matmul(P[group.pattern], y[at][:, :, None])[:, :, 0]
+        return means
+
+    def sums(self, F: Array, labels: Array | None = None) -> RowGaps:
         """Conditional means and covariances."""
         F = host(F).astype(np.float64)
         (R, c, _), d = F.shape, self.Y.shape[1]
-        sums, XX, value = [], np.zeros((R, d, d)), np.zeros(R)
-        for (means, _), (_, share) in zip(self.solved, self.terms.parts, strict=True):
-            sums.append(np.einsum("rcn,rcnd->rcd", F, means))
-            for r in np.flatnonzero(share).tolist():
-                for j in range(c):
-                    at = np.flatnonzero(F[r, j])
-                    if len(at):
-                        weighted, own = F[r, j, at, None] * means[r, j, at], means[r, j, at]
-                        cross = weighted.T @ self.Y[at]
-                        XX[r] += share[r] * (cross + cross.T + weighted.T @ own)
+        sums, XX, w = [], np.zeros((R, d, d)), F.sum(axis=1)
+        if labels is not None:
+            for means, (_, share) in zip(self.expected(host(labels)), self.terms.parts, strict=True):
+                sums.append(F @ means)
+                for r in np.flatnonzero(share).tolist():
+                    XX[r] += share[r] * _spread(w[r], means[r], self.Y)
+        else:
+            for (found, _), (_, share) in zip(self.solved, self.terms.parts, strict=True):
+                sums.append(np.einsum("rcn,rcnd->rcd", F, found))
+                for r in np.flatnonzero(share).tolist():
+                    XX[r] += share[r] * sum(_spread(F[r, j], found[r, j], self.Y) for j in range(c))
         for r in range(R):
-            w = F[r].sum(axis=0)
-            for group, (P, log_det) in zip(self.groups, self.inverses[r], strict=True):
-                of_pattern = np.bincount(group.pattern, weights=w[group.rows], minlength=len(P))
-                value[r] += of_pattern @ log_det
+            for group, P in zip(self.groups, self.inverses[r], strict=True):
+                of_pattern = np.bincount(group.pattern, weights=w[r, group.rows], minlength=len(P))
                 at = group.kinds[:, :, None] * d + group.kinds[:, None, :]
                 weights = of_pattern[:, None, None] * P
                 XX[r] += np.bincount(at.ravel(), weights=weights.ravel(), minlength=d * d).reshape(d, d)
         own, shared = sums
-        return RowGaps(np.einsum("rcn,nd->rcd", F, self.G), own, shared, XX, value)
+        return RowGaps(F @ self.G.astype(np.float64), own, shared, XX, self.value(w).value)
+
+    def value(self, w: Array) -> RowGaps:
+        """Σ w log|A_mm|."""
+        w = host(w)
+        found = np.zeros(len(self.inverses))
+        for r, own in enumerate(self.inverses):
+            for group, P in zip(self.groups, own, strict=True):
+                of_pattern = np.bincount(group.pattern, weights=w[min(r, len(w) - 1), group.rows], minlength=len(P))
+                found[r] -= of_pattern @ np.linalg.slogdet(P)[1]
+        return RowGaps(None, None, None, None, found)
+
+
+def _spread(w: Array, means: Array, Y: Array) -> Array:
+    """What means (n, d) add to the second moments of rows Y with weights w, which are 0 where they have values."""
+    weighted = w[:, None] * means
+    cross = weighted.T @ Y
+    return cross + cross.T + weighted.T @ means
 
 
 @dataclass(frozen=True)
@@ -200,6 +241,23 @@ class Group:
     pattern: Array  # (n,) the pattern of each row
 
 
+class Patterns:
+    """The groups of some rows; the inverses of the last metric are kept, which several jobs ask for."""
+
+    def __init__(self, groups: list[Group]) -> None:
+        self.groups = groups
+        self.last: tuple[Array, list[list[Array]]] | None = None
+
+    def inverses(self, metrics: Array) -> list[list[Array]]:
+        """Run → group → A_mm⁻¹ (p, k, k) of each pattern."""
+        if self.last is not None and np.array_equal(self.last[0], metrics):
+            return self.last[1]
+        found = [[conditional(A, group) for group in self.groups] for A in metrics]
+        if sum(P.size for own in found for P in own) <= MOST_KEPT:
+            self.last = metrics, found
+        return found
+
+
 def patterns(G: Array) -> Iterator[Group]:
     """Rows (n, d) with missing values, by how many and by which they lack."""
     counts = np.count_nonzero(G, axis=1)
@@ -210,10 +268,9 @@ def patterns(G: Array) -> Iterator[Group]:
         yield Group(rows, cells, kinds, pattern.ravel())
 
 
-def conditional(A: Array, group: Group) -> tuple[Array, Array]:
-    """For each pattern of a group, the conditional covariance A_mm⁻¹ (p, k, k) and log|A_mm| (p,)."""
-    part = A[group.kinds[:, :, None], group.kinds[:, None, :]]
-    return np.linalg.inv(part), np.linalg.slogdet(part)[1]
+def conditional(A: Array, group: Group) -> Array:
+    """For each pattern of a group, the conditional covariance A_mm⁻¹ (p, k, k)."""
+    return np.linalg.inv(A[group.kinds[:, :, None], group.kinds[:, None, :]])
 
 
 def by_itself(block: Block) -> Block:
@@ -236,7 +293,7 @@ def by_itself(block: Block) -> Block:
         values, vectors = np.linalg.eigh(cov)
         A = (vectors / np.maximum(values, 0.01 * np.median(values))) @ vectors.T
         for group in patterns(G):
-            P = conditional(A, group)[0][group.pattern]
+            P = conditional(A, group)[group.pattern]
             U = (Y[group.rows] @ A)[np.arange(len(group.rows))[:, None], group.cells]
             Y[group.rows[:, None], group.cells] = -np.einsum("nkl,nl->nk", P, U)
     return make_block((mean + Y).astype(block.X.dtype), block.u, block.origin)
@@ -278,10 +335,10 @@ def completed(block: Block, terms: TaskGaps, labels: Array) -> Array:
     X, G = block.filled(block.X[:])
     if G is None:
         return X
-    at = np.arange(len(X))
     if terms.A is None:
         means = [C[0][labels] for C, _ in terms.parts]
     else:
-        means = [found[0, labels, at] for found, _ in Measured(terms, X, G, list(patterns(G))).solved]
+        met = Measured(terms, X, G, Patterns(list(patterns(G))))
+        means = [found[0] for found in met.expected(labels[None])]
     expected = sum(share[0] * mean for mean, (_, share) in zip(means, terms.parts, strict=True))
     return np.where(G, block.origin + expected, X)

@@ -116,7 +116,8 @@ def totals(
         F = membership.columns(P, w, n_clusters, b.xp) * w[:, None, :]
         gaps, own = None, None if local is None else local[k].gaps
         if G is not None:
-            gaps = missing_sums(F, G, b.xp) if own is None else own.meet(X, G, b, part).sums(F)
+            labels = P if membership.labels_only else None
+            gaps = missing_sums(F, G, b.xp) if own is None else own.meet(X, G, b, part).sums(F, labels)
         if covariance is None:
             return gaps, *sums
         return gaps, *sums, covariance.moments(X, b.sq[part], like(b.origin, b.sq, b.xp), F, b.xp)
@@ -162,8 +163,11 @@ def advance(
         P, L = membership.step(Ps[k][..., part], local[k].quadratic(X, sq, met), selected)
         sums: tuple[Array, ...] = () if last else row_sums(X, P, w, membership, c, xp)
         own, gaps = local[k].own, None
-        if met is not None:
-            gaps = met.sums(membership.columns(P, w, c, xp) * w[:, None, :])
+        if met is not None and last:
+            gaps = met.value(w)
+        elif met is not None:
+            labels = P if membership.labels_only else None
+            gaps = met.sums(membership.columns(P, w, c, xp) * w[:, None, :], labels)
         if own is not None and not last:
             sums = *sums, own.moments(X, b.sq[part], membership.columns(P, w, c, xp) * w[:, None, :], xp)
         return P, L, gaps, xp.sum(w * L, axis=1, dtype=xp.float64), *sums

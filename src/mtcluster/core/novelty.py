@@ -74,7 +74,8 @@ def learn_usual(
         if not some.any():
             continue
         others = _moved(model, alone, shared)
-        found = join(own, model.for_tasks([k]), others, [0], replace(known, held=held, sizes=known.sizes * held))
+        held_by_others = replace(known, held=held, sizes=known.sizes * held)
+        found = join(Blocks([whole]), model.for_tasks([k]), others, [0], held_by_others)
         Ls = read_out(own.place, model=found.model, centers=found.centers)[1][0].astype(np.float64)
         Ls = np.maximum(Ls, nothing)
         losses.append(Ls[some])

@@ -163,7 +163,8 @@ def solve(
 
         found = alternate(rows, model, state, max_iter=max_iter, tol=pace.tol, prepared=prepared, report=report)
         results.append(found)
-        return with_losses(rows, model, found.state)
+        last = fraction == pace.fractions[-1]  # no weights follow
+        return found.state if last else with_losses(rows, model, found.state)
 
     if pace.warmup_iter:
         state = stage(state, 0.0, pace.warmup_iter)

@@ -66,6 +66,9 @@ class RowSums:
         """What missing values of a piece of task k add."""
         if found is None:
             return
+        self.extra += found.value
+        if found.missing is None:
+            return
         if self.gaps is None:
             self.gaps = GapSums(np.zeros(self.shape), np.zeros(self.shape), np.zeros(self.shape), None)
         for name in ("missing", "own", "shared"):
@@ -73,7 +76,6 @@ class RowSums:
         if found.XX is not None:
             XX = found.XX if self.gaps.XX is None else self.gaps.XX + found.XX
             self.gaps = replace(self.gaps, XX=XX)
-        self.extra += found.value
 
     def totals(self) -> Totals:
         """The sums of all pieces."""
