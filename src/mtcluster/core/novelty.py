@@ -23,11 +23,11 @@ from .model import Model
 from .readout import read_out
 from .sampling import Sampling, take_sample
 
-SAMPLE = Sampling(1000, 300)
+SAMPLE = Sampling(2000, 300)
 MOST_TASKS = 10  # of the fit that join again
 ROUNDING = 1e-6  # loss per feature, with a metric, that means nothing
 MOST_GROUPS = 10  # of a task
-WITHOUT = 1  # clusters that tasks of the fit are tried without, one after the other
+WITHOUT = 2  # clusters that tasks of the fit are tried without, one after the other
 ORDINARY = 0.9  # share of tasks without anything new whose best group does not count as new
 
 
@@ -242,9 +242,9 @@ def _beside(model: Model, centers: Centers, verdict: Verdict) -> tuple[Model, Ce
     return plain, at
 
 
-def counted(rows: RowSource, found: Joined, verdict: Verdict) -> PerRow:
+def counted(rows: RowSource, model: Model, centers: Centers, verdict: Verdict) -> PerRow:
     """What rows count where those that are new do not."""
-    job = partial(label_rows, model=found.model, centers=found.centers, verdict=verdict)
+    job = partial(label_rows, model=model, centers=centers, verdict=verdict)
     return rows.apply(_not_new, rows.apply(job, outputs=3)[0], outputs=1)[0]
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from copy import copy
 from typing import Any, ClassVar
 
+from sklearn.utils.validation import check_is_fitted
+
 from .._utils.tasks import as_parts
 from ..core.arrays import host
 from ..core.memberships import FORMS
@@ -61,6 +63,7 @@ class AdaptingMixin(FittedModelMixin):
             joined after the fit, `group_centers_` (g, d) and `group_tasks_` (g,) are the centres of groups
             that no cluster explains, and the index of their task.
         """
+        check_is_fitted(self)
         check_novelty(novelty, novelty_rate, CHOICES)
         self._check_adaptable(X, tasks, novelty, update)
         engine = self._open(X, tasks, "adapt")

@@ -128,8 +128,11 @@ def unlinked(columns: dict[Hashable, list[Any]]) -> str:
     )
 
 
-def places(own: list[Any], names: list[str], name: str) -> Columns:
-    """Where the columns `own` of a data set stand among `names`; those that are not there are left out."""
+def places(own: list[Any], names: list[str], name: str, *, new: bool = False) -> Columns:
+    """Where the columns `own` of a data set stand among `names`; those that are not there are left out.
+
+    `new`: the data set was not in the fit, and what it lacks is told.
+    """
     check_names(own, name)
     at = {column: j for j, column in enumerate(names)}
     known = [i for i, column in enumerate(own) if column in at]
@@ -141,4 +144,8 @@ def places(own: list[Any], names: list[str], name: str) -> Columns:
     unknown = [repr(own[i]) for i in range(len(own)) if own[i] not in at]
     if unknown:
         warn_user(f"{name} has columns that were not in fit, which are left out: {listed(unknown[:5])}.")
+    lacking = [repr(column) for column in names if column not in set(own)]
+    if lacking and new:
+        more = f" and {len(lacking) - 5} more" if len(lacking) > 5 else ""
+        warn_user(f"{name} lacks columns of the fit, which are missing in its rows: {listed(lacking[:5])}{more}.")
     return Columns(tuple(known), tuple(at[own[i]] for i in known), len(names))

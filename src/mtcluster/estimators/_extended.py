@@ -124,8 +124,8 @@ def _sums(engine: Engine, placed: Placement, parts: AllTasks, verdict: Verdict) 
     """S (m, c) and T (m, c, d) of the rows that are not new."""
     model, centers = parts.model.for_tasks(parts.where), parts.centers.for_tasks(parts.where)
     weights = engine.apply(unit_weights, outputs=1)[0]
-    if placed.joined is not None:
-        weights = counted(engine, replace(placed.joined, model=model, centers=centers), verdict)
+    if np.isfinite(verdict.limits).any() or verdict.groups:
+        weights = counted(engine, model, centers, verdict)
     terms = model.terms(centers.runs(None), engine.origins, gaps=engine.gaps)
     Ps = engine.apply(partial(nearest, terms=terms, membership=model.membership), outputs=2)[0]
     found = totals_of(engine, replace(model, covariance=None), Ps, weights, centers.runs(None))

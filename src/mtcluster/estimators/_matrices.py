@@ -67,6 +67,8 @@ def matrix_of(estimator: Any, X: Any, name: str, *, reset: bool, first: bool = T
     try:
         checked = validate_data(estimator, X, reset=reset, **options) if first else check_array(X, **options)
     except (TypeError, ValueError) as error:
+        if "feature names should match" in str(error).lower() or "same order" in str(error):
+            raise type(error)(f"{str(error).rstrip()}\nA dict of tasks and data frames is matched by name.") from error
         raise named_error(error, X, name) from error
     if sparse.issparse(checked) and not checked.has_canonical_format:
         checked = checked.copy()

@@ -83,7 +83,7 @@ def place_tasks(engine: Engine, fitted: Fitted, rate: float) -> Placement:
         verdict = Verdict(limits, groups, known.held)
         while True:
             if groups or (share[sound] > 0).any():
-                found = join(engine, model, centers, new, known, counted(engine, found, verdict))
+                found = join(engine, model, centers, new, known, counted(engine, found.model, found.centers, verdict))
             more = next_groups(engine, found, groups, sound, known.held, fitted.usual)
             if all(len(own) == len(groups.get(k, ())) for k, own in more.items()):
                 break

@@ -5,6 +5,7 @@ from __future__ import annotations
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
+from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from ._multistart import Run
 
 SAMPLE = Sampling(sample=3000, task_sample=100)  # rows that a start is made on, where the number of clusters differs
+MOST_SHOWN = 80  # letters of what came instead of a model
 DIMENSIONS = 50  # in which wide rows are joined and cut
 
 
@@ -33,10 +35,15 @@ def check_previous(previous: Any) -> Any:
     from ._base import MultiTaskClusterer
 
     if not isinstance(previous, MultiTaskClusterer):
-        hint = ": mtcluster.interop.load reads a model file" if isinstance(previous, str) else ""
+        hint, shown = "", repr(previous)
+        if isinstance(previous, str | PathLike):
+            hint = ": mtcluster.interop.load reads a model file"
+        elif isinstance(previous, dict) and "model" in previous:
+            hint = ': its entry "model" is the model'
+        shown = shown if len(shown) <= MOST_SHOWN else f"{shown[:MOST_SHOWN]}…"
         raise TypeError(
             "previous must be a fitted SPMTC, LSSMTC, ASI or MultiTaskGaussianMixture, or None; got "
-            f"{previous!r} of type {type(previous).__name__}{hint}."
+            f"{shown} of type {type(previous).__name__}{hint}."
         )
     if not hasattr(previous, "task_centers_"):
         raise ValueError(f"previous is a {type(previous).__name__} that is not fitted: call its fit first.")

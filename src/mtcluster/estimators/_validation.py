@@ -196,10 +196,11 @@ def _stack_of(estimator: Any, parts: dict[Hashable, Any], *, reset: bool, missin
         return _joined(_alike(estimator, parts, reset=reset), parts)
     if reset:
         record(estimator, names)
-    Xs = []
+    Xs, known = [], host(getattr(estimator, "tasks_", ())).tolist()
     for key, part in parts.items():
         X = matrix_of(estimator, part, f"X[{key!r}]", reset=False, first=False)
-        Xs.append(places(columns[key] or [], names, f"X[{key!r}]").place(X))
+        new = not reset and key not in known
+        Xs.append(places(columns[key] or [], names, f"X[{key!r}]", new=new).place(X))
     return _joined(Xs, parts)
 
 
