@@ -143,3 +143,32 @@ def test_methods_that_take_missing_values_are_compared(gaps, run, tmp_path):
     for row in json.loads(out)["table"]:
         assert row["joint_accuracy"] > 0.8
         assert np.isfinite(row["cost"])
+
+
+def test_methods_that_cannot_take_missing_values_are_left_out_of_a_comparison(gaps, run, tmp_path):
+    gaps.to_csv(tmp_path / "survey.csv", index=False)
+    code, out, err = run("compare", "survey.csv", "--task", "country", *FIT)
+    assert code == 0, err
+    note = "Left out, as they cannot take missing values (--impute median fills these): kmeans, kmeans-per-task."
+    assert note in out
+    code, _, err = run("compare", "survey.csv", "--task", "country", *FIT, "--methods", "kmeans,spectral")
+    assert code == 2
+    assert "--methods kmeans,spectral cannot take missing values" in err
+
+
+def test_missing_values_are_counted_in_the_rows_at_hand(gaps, run, survey, tmp_path):
+    third = gaps["country"] == "it"
+    gaps[~third].to_csv(tmp_path / "survey.csv", index=False)
+    more = gaps[third].assign(age=30.0 + np.arange(third.sum()) % 9)
+    more.iloc[:3, more.columns.get_loc("age")] = np.nan
+    more.to_csv(tmp_path / "it.csv", index=False)
+    code, _, err = run("fit", "survey.csv", "--task", "country", *FIT, "--out", "run")
+    assert code == 0, err
+    code, out, err = run("adapt", "run", "it.csv", "--out", "wider")
+    assert code == 0, err
+    assert "count nothing: age (3)" in out
+    assert "Left out, as no row of the fit has a value: 'empty'." in out
+    report = (tmp_path / "wider" / "report.html").read_text(encoding="utf-8")
+    assert "count nothing: age (3)" in report
+    for told in (out, report):
+        assert "nothing to share" not in told

@@ -34,7 +34,8 @@ def run(arguments: Namespace, console: Console) -> dict[str, Any]:
         data = read_like_fit(arguments, contents)
         with input_errors(data, new_rows=True):
             X = preprocessor.transform(data.X, tasks=data.tasks)
-        rows = Prepared(data, ColumnRoles(**contents["roles"]), preprocessor, X, np.asarray(data.tasks, dtype=str))
+        tasks, roles = np.asarray(data.tasks, dtype=str), ColumnRoles(**contents["roles"])
+        rows = Prepared(data, roles, preprocessor, X, tasks, prepared_before=True)
         unseen = [unseen_categories(name, values) for name, values in preprocessor.unseen_categories(data.X).items()]
         console.finish(READING)
         console.begin(f"adapting to {count(len(data), 'row')}")
@@ -42,7 +43,7 @@ def run(arguments: Namespace, console: Console) -> dict[str, Any]:
             adapted = model.adapt(rows.X, tasks=rows.tasks, novelty=arguments.novelty, update=arguments.update)
         console.finish(WRITING)
         console.begin("writing")
-        lines = [*lines_on_data(rows), *unseen, *warned]
+        lines = [*lines_on_data(rows, len(adapted.tasks_)), *unseen, *warned]
         settings = settings_of(arguments, rows, adapted) | {"adapted": str(arguments.model)} | certainty_of(None, None)
         report = report_of(arguments, rows, adapted, settings, lines, None)
         related = relations(adapted)
@@ -50,14 +51,14 @@ def run(arguments: Namespace, console: Console) -> dict[str, Any]:
         text = json.dumps(settings, indent=2, ensure_ascii=False, allow_nan=False)
         (out / layout.SETTINGS).write_text(text + "\n", encoding="utf-8")
         console.finish(WRITING)
-    tasks = [str(task) for task in adapted.tasks_.tolist()]
+    names = [str(task) for task in adapted.tasks_.tolist()]
     return {
         "out": str(arguments.out),
         "n_rows": len(data),
         "n_clusters": adapted.n_clusters_,
         "n_opened": adapted.n_clusters_ - model.n_clusters_,
         "n_new": int(np.count_nonzero((host(adapted.labels_) < 0) & ~without_values(rows.X))),
-        "sizes": dict(zip(tasks, host(adapted.cluster_sizes_).round().astype(int).tolist(), strict=True)),
+        "sizes": dict(zip(names, host(adapted.cluster_sizes_).round().astype(int).tolist(), strict=True)),
         "relations": [row | {"support": float(f"{row['support']:.6g}")} for row in related.rows()],
         "found": related.sentences,
         "missing": report.summary["missing"],

@@ -47,6 +47,7 @@ class Prepared:
     X: Any
     tasks: Array  # (n,) strings
     previous: Any = None  # the model of an earlier fit that is continued
+    prepared_before: bool = False  # whether the columns are prepared as in an earlier fit
 
     @property
     def features(self) -> list[str]:
@@ -74,7 +75,7 @@ def prepare(arguments: Namespace, console: Console) -> Prepared:
         X = prepare_rows(data.X, tasks=data.tasks)
     console.finish(READING)
     model = None if previous is None else previous["model"]
-    rows = Prepared(data, roles, preprocessor, X, np.asarray(data.tasks, dtype=str), model)
+    rows = Prepared(data, roles, preprocessor, X, np.asarray(data.tasks, dtype=str), model, previous is not None)
     if has_gaps(X):
         _check_linked(rows)
     return rows
@@ -170,12 +171,7 @@ def fit_model(arguments: Namespace, method: str, n_clusters: int, rows: Prepared
     if n > chosen.max_rows:
         raise InputError(f"--method {method} accepts at most {chosen.max_rows} rows, and there are {n}: use spmtc.")
     if has_gaps(rows.X) and not chosen.missing:
-        able = listed([name for name, other in METHODS.items() if other.missing])
-        n_missing = f"{int(np.isnan(rows.X).sum())} of the values are missing"
-        raise InputError(
-            f"--method {method} cannot take missing values, and {n_missing}: add --impute median to fill them, or use "
-            f"a method that can ({able})."
-        )
+        raise no_missing_values(f"--method {method}", rows)
     model, begun = _with_options(arguments, method, chosen.make(n_clusters, arguments.seed)), console.done
     console.begin(f"{method}: {count(n, 'row')}, {count(d, 'feature')}, {count(n_clusters, 'cluster')}")
     listener = _Listener(method, console)
@@ -188,6 +184,16 @@ def fit_model(arguments: Namespace, method: str, n_clusters: int, rows: Prepared
     if hasattr(model, "map_") and len(model.tasks_) == len(np.unique(rows.tasks)):
         return model, model
     return model, LabelDescription(method).fit(rows.X, model.labels_, tasks=rows.tasks)
+
+
+def no_missing_values(what: str, rows: Prepared) -> InputError:
+    """The refusal of methods that cannot take missing values; `what` is the option that names them."""
+    able = listed([name for name, other in METHODS.items() if other.missing])
+    n_missing = f"{int(np.isnan(rows.X).sum())} of the values are missing"
+    return InputError(
+        f"{what} cannot take missing values, and {n_missing}: add --impute median to fill them, or use a method that "
+        f"can ({able})."
+    )
 
 
 def _with_options(arguments: Namespace, method: str, model: Any) -> Any:
