@@ -45,7 +45,7 @@ def test_empty_cells_stay_missing_and_rows_without_values_have_no_cluster(gaps, 
     result = json.loads(out)
     assert result["n_without_values"] == 2
     assert any(line.startswith("Left out, as no row has a value: 'empty'") for line in result["lines"])
-    assert any("2 row(s) of X have no value at all" in line for line in result["lines"])
+    assert any("2 rows without any value, whose cluster is -1 (by id): " in line for line in result["lines"])
     assert 0.03 < result["missing"]["share"] < 0.15
     assert result["missing"]["mosaic"] is None
     assert {task["task"] for task in result["missing"]["tasks"]} == {"fr", "de", "it"}
@@ -69,7 +69,7 @@ def test_other_rows_with_gaps_are_labelled(gaps, run, tmp_path):
     assert code == 0, err
     result = json.loads(out)
     assert (result["n_without_values"], result["n_new"]) == (2, 0)
-    assert any("no value at all" in note for note in result["notes"])
+    assert any("2 rows without any value" in note for note in result["notes"])
     fitted, again = (table(tmp_path / name) for name in ("run/labels.csv", "labels.csv"))
     assert [row["cluster"] for row in again] == [row["cluster"] for row in fitted]
 

@@ -61,6 +61,7 @@ def run(arguments: Namespace, console: Console) -> dict[str, Any]:
             result, labels = _result(method, n_clusters, rows, arguments, console)
             first = labels if first is None else first
             results.append(result | {"like_first": float(adjusted_rand_score(first, labels))})
+    notes = modelling.told_without_values(notes, rows.data, rows.X)
     table = Table.from_rows(results)
     if arguments.out is not None:
         with folder.new_file(arguments.out, force=arguments.force) as out:

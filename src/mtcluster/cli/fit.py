@@ -52,12 +52,9 @@ def run(arguments: Namespace, console: Console) -> dict[str, Any]:
             found = modelling.stability_of(model, rows, arguments, console)
         console.begin("writing")
         chosen = modelling.told_number(selection)
-        lines = [
-            *lines_on_data(rows, len(described.tasks_)),
-            *chosen,
-            *_lines_on_scores(rows, described.labels_),
-            *notes,
-        ]
+        said = lines_on_data(rows, len(described.tasks_))
+        notes = modelling.told_without_values(notes, rows.data, rows.X)
+        lines = [*said, *chosen, *_lines_on_scores(rows, described.labels_), *notes]
         settings = settings_of(arguments, rows, model)
         sure = certainty_of(found, selection)
         settings |= sure
@@ -103,7 +100,8 @@ def lines(result: dict[str, Any]) -> list[str]:
         said.append(f"Clustered separately, as they have too little in common with the other tasks: {alone}.")
     if result["stability"] is not None:
         said += result["stability"]["sentences"]
-    return [*said, f"Written to {result['out']}: {', '.join(layout.FILES)}. Open report.html in a browser."]
+    files = layout.FILES if result["changes"] is None else layout.KNOWN
+    return [*said, f"Written to {result['out']}: {', '.join(files)}. Open report.html in a browser."]
 
 
 def _plain_changes(model: Any) -> dict[str, Any] | None:

@@ -17,6 +17,7 @@ from .._utils.text import count, listed
 from ..core.arrays import Array, has_gaps
 from ..engines import bring_here
 from ..estimators._columns import unlinked
+from ..estimators._fitted import NO_VALUE
 from ..estimators._progress import watched
 from ..inspection._certainty import number_sentence
 from ..inspection._labels import LabelDescription
@@ -98,9 +99,10 @@ def check_columns(data: Dataset, columns: list[str], folder: Path) -> None:
     if data.names == columns:
         return
     new, gone = ([name for name in a if name not in set(b)] for a, b in ((data.names, columns), (columns, data.names)))
-    said = [f"{word} {listed(map(repr, names))}" for word, names in (("has also", new), ("lacks", gone)) if names]
-    what = " and ".join(said) or "has them in another order"
-    raise InputError(f"{data.name} has other columns than --previous {folder}: it {what}. The same are needed.")
+    has, lacks, it = data.verb("has", "have"), data.verb("lacks", "lack"), data.verb("it", "they")
+    said = [f"{word} {listed(map(repr, names))}" for word, names in ((f"{has} also", new), (lacks, gone)) if names]
+    what = " and ".join(said) or f"{has} them in another order"
+    raise InputError(f"{data.name} {has} other columns than --previous {folder}: {it} {what}. The same are needed.")
 
 
 def _check_linked(rows: Prepared) -> None:
@@ -120,6 +122,13 @@ def _check_linked(rows: Prepared) -> None:
 def without_values(X: Any) -> Array:
     """Which rows (n,) have no value at all, and so no cluster."""
     return np.isnan(X).all(axis=1) if has_gaps(X) else np.zeros(X.shape[0], dtype=bool)
+
+
+def told_without_values(notes: list[str], data: Dataset, X: Any) -> list[str]:
+    """Notes in which rows without any value are named by their ids."""
+    ids = data.ids[without_values(X)].tolist()
+    told = f"{count(len(ids), 'row')} without any value, whose cluster is -1 (by id): {listed(ids)}."
+    return [told if NO_VALUE in note and ids else note for note in notes]
 
 
 def number_of_clusters(arguments: Namespace, rows: Prepared, console: Console) -> tuple[int, Selection | None]:

@@ -13,7 +13,7 @@ from ..core.couplings import COUPLINGS
 from ..core.memberships import FORMS
 from ..core.weightings import WEIGHTINGS
 from ._certainty import certainty_sentences, check_stability, number_sentence
-from ._fitted import ALIKE, PER_TASK, comparable, method_name, on_host
+from ._fitted import ALIKE, PER_TASK, comparable, method_name, on_host, unexplained
 from ._gaps import missing_of, missing_sentences
 from ._matching import matching_sentences
 from ._relations import relation_sentences
@@ -113,7 +113,7 @@ def _joined(model: Any) -> list[str]:
     if model.joined_ is None or not np.any(model.joined_):
         return []
     later = [repr(task) for task, joined in zip(model.tasks_.tolist(), host(model.joined_), strict=True) if joined]
-    new = int(np.count_nonzero(host(model.labels_) < 0))
+    new = unexplained(model)
     empty = ", or they have no value" * (model.missing_ is not None and bool(np.any(host(model.missing_))))
     flagged = f" No cluster explains {count(new, 'row')} of them{empty}, which have the label -1." if new else ""
     return [f"Joined after the fit: {named('task', later)}. The other lines are about the fit before.{flagged}"]
