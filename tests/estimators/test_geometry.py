@@ -216,7 +216,10 @@ def test_reports_tell_how_clusters_were_matched(capsys):
     model = declined({"a": view(Z, 90, 4, 0)[0], "b": view(Z, 90, 4, 1)[0]}, 3)
     model.explain()
     assert "could not be matched by the geometry of their centres, so they have numbers" in capsys.readouterr().out
-    assert any(line.startswith("Matching:") for line in model.report().summary["decisions"])
+    summary = model.report().summary
+    assert any(line.startswith("Matching:") for line in summary["decisions"])
+    assert not any("stability" in line for line in summary["certainty"]["sentences"])
+    assert "model_selection.stability" not in capsys.readouterr().out
 
 
 def test_the_number_of_clusters_may_be_left_open():

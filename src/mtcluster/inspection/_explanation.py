@@ -70,7 +70,9 @@ def explain(model: Any, stability: Any = None) -> str:
     if not hasattr(model, "decisions_"):
         raise TypeError(f"explain needs a fitted SPMTC, LSSMTC or ASI; got {type(model).__name__}.")
     check_stability(stability, model.task_centers_.shape[1], len(model.labels_))
-    return "\n".join([*describe(on_host(model, PER_TASK)), *certainty_sentences(stability)])
+    matched = bool(getattr(model, "matching_", None))  # stability cannot be measured then
+    sure = [] if matched and stability is None else certainty_sentences(stability)
+    return "\n".join([*describe(on_host(model, PER_TASK)), *sure])
 
 
 def describe(model: Any) -> list[str]:
