@@ -127,6 +127,8 @@ def test_rows_flagged_by_adapt_are_told_and_counted_in_no_cluster(rows):
     assert "2 other tasks of the model are of earlier data" in report.summary["overview"]["sentences"][0]
     assert f"{n_known} of {len(new)} examples are shown. Those" in report.summary["map"]["note"]
     assert len(report.summary["map"]["cluster"]) == n_known
+    assert f"{len(new)} rows of the new data." in explain(adapted)
+    assert f"of the {len(new)} rows" not in explain(adapted)
     named = make_report(adapted, feature_names=["age", "pay", "hours", "trust"])
     assert "Most are missing in columns '" in " ".join(named.summary["decisions"])
     assert "or they have no value" in explain(adapted)

@@ -78,9 +78,12 @@ def explain(model: Any, stability: Any = None) -> str:
 def describe(model: Any) -> list[str]:
     """The lines of `explain` on the fit itself, of a model whose arrays are in host memory."""
     m, c, n, made = len(model.tasks_), model.n_clusters_, len(model.labels_), model.decisions_
-    head = f"{method_name(model)}: {count(c, 'cluster')} in {count(m, 'task')}, {count(n, 'row')}."
+    joined = model.joined_ is not None and bool(np.any(host(model.joined_)))
+    own = f"{count(n, 'row')}{' of the new data' * joined}"
+    head = f"{method_name(model)}: {count(c, 'cluster')} in {count(m, 'task')}, {own}."
     chosen = [] if model.selection_ is None else [number_sentence(model.selection_, c)]
-    begun = n if model.drift_ is None or made.consensus is None else made.consensus.n_rows
+    earlier = joined or model.drift_ is not None  # then the rows are not those that the fit started from
+    begun = made.consensus.n_rows if earlier and made.consensus is not None else n
     lines = [head, *_missing(model), *chosen, _start(made, begun, m)]
     if made.within_weight_reason != "none":
         lines += [_metric(made), *_sharing(made, model.within_weight_, model.tasks_.tolist()), _offset(made, model)]

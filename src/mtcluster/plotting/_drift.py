@@ -39,7 +39,8 @@ def plot_drift(model: Any, ax: Any = None) -> Any:
     for cluster, color in ((None, GREY), *zip(clusters, colors(clusters), strict=True)):
         own = [row for row in rows if row["cluster"] == cluster]
         away = set() if cluster is None else _away(events, cluster, drift.n_batches)
-        batches = range(min(row["batch"] for row in own), max(row["batch"] for row in own) + 1)
+        known = [row["batch"] for row in own]
+        batches = range(min(known, default=1), max(known, default=0) + 1)
         there = [[row["apart"] for row in own if row["batch"] == batch and batch not in away] for batch in batches]
         far = [max(values, default=np.nan) for values in there]
         name = "tasks as a whole" if cluster is None else f"cluster {cluster}"
