@@ -76,7 +76,8 @@ def test_rows_of_a_class_that_is_new_are_told_or_open_a_cluster(fitted, run, tmp
 def test_a_known_country_needs_update(fitted, run, tmp_path):
     code, _, err = run("adapt", "run", "survey.csv", "--out", "again")
     assert code == 2
-    assert "update" in err
+    assert "the model knows the task 'fr': add --update" in err
+    assert "update=" not in err
     assert not (tmp_path / "again").exists()
     code, _, err = run("adapt", "run", "survey.csv", "--out", "again", "--update")
     assert code == 0, err

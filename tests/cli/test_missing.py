@@ -45,7 +45,7 @@ def test_empty_cells_stay_missing_and_rows_without_values_have_no_cluster(gaps, 
     result = json.loads(out)
     assert result["n_without_values"] == 2
     assert any(line.startswith("Left out, as no row has a value: 'empty'") for line in result["lines"])
-    assert any("2 row(s) of X have no value at all" in line for line in result["lines"])
+    assert any("2 rows without any value, whose cluster is -1 (by id): " in line for line in result["lines"])
     assert 0.03 < result["missing"]["share"] < 0.15
     assert result["missing"]["mosaic"] is None
     assert {task["task"] for task in result["missing"]["tasks"]} == {"fr", "de", "it"}
@@ -69,7 +69,7 @@ def test_other_rows_with_gaps_are_labelled(gaps, run, tmp_path):
     assert code == 0, err
     result = json.loads(out)
     assert (result["n_without_values"], result["n_new"]) == (2, 0)
-    assert any("no value at all" in note for note in result["notes"])
+    assert any("2 rows without any value" in note for note in result["notes"])
     fitted, again = (table(tmp_path / name) for name in ("run/labels.csv", "labels.csv"))
     assert [row["cluster"] for row in again] == [row["cluster"] for row in fitted]
 
@@ -143,3 +143,32 @@ def test_methods_that_take_missing_values_are_compared(gaps, run, tmp_path):
     for row in json.loads(out)["table"]:
         assert row["joint_accuracy"] > 0.8
         assert np.isfinite(row["cost"])
+
+
+def test_methods_that_cannot_take_missing_values_are_left_out_of_a_comparison(gaps, run, tmp_path):
+    gaps.to_csv(tmp_path / "survey.csv", index=False)
+    code, out, err = run("compare", "survey.csv", "--task", "country", *FIT)
+    assert code == 0, err
+    note = "Left out, as they cannot take missing values (--impute median fills these): kmeans, kmeans-per-task."
+    assert note in out
+    code, _, err = run("compare", "survey.csv", "--task", "country", *FIT, "--methods", "kmeans,spectral")
+    assert code == 2
+    assert "--methods kmeans,spectral cannot take missing values" in err
+
+
+def test_missing_values_are_counted_in_the_rows_at_hand(gaps, run, survey, tmp_path):
+    third = gaps["country"] == "it"
+    gaps[~third].to_csv(tmp_path / "survey.csv", index=False)
+    more = gaps[third].assign(age=30.0 + np.arange(third.sum()) % 9)
+    more.iloc[:3, more.columns.get_loc("age")] = np.nan
+    more.to_csv(tmp_path / "it.csv", index=False)
+    code, _, err = run("fit", "survey.csv", "--task", "country", *FIT, "--out", "run")
+    assert code == 0, err
+    code, out, err = run("adapt", "run", "it.csv", "--out", "wider")
+    assert code == 0, err
+    assert "count nothing: age (3)" in out
+    assert "Left out, as no row of the fit has a value: 'empty'." in out
+    report = (tmp_path / "wider" / "report.html").read_text(encoding="utf-8")
+    assert "count nothing: age (3)" in report
+    for told in (out, report):
+        assert "nothing to share" not in told

@@ -55,6 +55,10 @@ def test_numbers_are_kept_and_changes_are_written(before, run, survey, tmp_path)
     )
     assert code == 0, err
     assert "Since the previous fit:" in out
+    assert "report.html, changes.csv." in out
+    report = (tmp_path / "after" / "report.html").read_text(encoding="utf-8")
+    assert "no more in any task" in report
+    assert "no feature stands out" not in report
     code, _, err = run("predict", "after", "survey.csv", "--out", "labels.csv")
     assert code == 0, err
     code, _, err = run("report", "after", "--force")
@@ -80,6 +84,7 @@ def test_other_columns_are_refused_and_nothing_is_written(before, run, survey, t
     ("options", "message"),
     [
         (["--previous", "nowhere"], "nowhere does not exist"),
+        (["--previous", "before/model.skops"], "is a file of a run: give its folder, before."),
         (["--previous", "survey.csv"], "was not written by `mtcluster fit`"),
         (["--previous", "before", "--method", "kmeans"], "--previous does not go with --method kmeans"),
     ],

@@ -7,6 +7,7 @@ from scipy import sparse
 
 from mtcluster import LSSMTC, SPMTC, MultiTaskGaussianMixture
 from mtcluster.datasets import make_multitask_blobs
+from mtcluster.estimators._drift import Drift
 from mtcluster.inspection import explain
 from mtcluster.interop import dump, load
 from mtcluster.metrics import clustering_accuracy
@@ -172,6 +173,26 @@ def test_a_plot_of_the_drift():
     ax = plot_drift(model)
     assert ax.get_xlabel() == "batch"
     assert len([text for text in ax.texts if text.get_text() in "0123"]) >= 2
+
+
+def test_a_line_is_broken_where_the_cluster_was_gone_and_sentences_are_in_order():
+    drift = Drift()
+    for batch in range(1, 6):
+        rows = [{"task": "a", "cluster": j, "rows": 9.0, "apart": 2.0 + batch % 3, "moved": 1.0} for j in (None, 0, 1)]
+        word = {2: "vanished", 4: "returned"}.get(batch)
+        events = [{"event": word, "cluster": 1, "rows": 0.0, "expected": 9.0}] if word else []
+        drift = drift.after(rows[:2] if batch == 3 else rows, events)
+    model = SPMTC()
+    model.drift_ = drift
+    whole, first, second = (line.get_ydata() for line in plot_drift(model).lines[:3])
+    assert np.isfinite(whole).all()
+    assert np.isfinite(first).all()
+    assert_array_equal(np.isfinite(second), [True, False, False, True, True])
+    told = [line.split(":")[0] for line in drift.sentences if line.startswith("Batch")]
+    assert told == sorted(told)
+    assert any("back" in line for line in drift.sentences)
+    model.drift_ = Drift()
+    assert plot_drift(model).get_xlabel() == "batch"
 
 
 def test_a_loaded_model_goes_on(tmp_path):

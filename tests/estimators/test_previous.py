@@ -15,6 +15,7 @@ from sklearn.preprocessing import StandardScaler
 
 from mtcluster import ASI, LSSMTC, SPMTC, MultiTaskGaussianMixture
 from mtcluster.datasets import make_multitask_blobs
+from mtcluster.estimators._changes import Changes
 from mtcluster.inspection import explain
 from mtcluster.interop import dump, load, to_kmeans
 from mtcluster.model_selection import stability
@@ -221,3 +222,35 @@ def test_it_is_not_routed_unless_it_is_asked_for(rows, fitted):
         silent = make_pipeline(StandardScaler(), SPMTC(5).set_fit_request(tasks=True))
         with pytest.raises(ValueError, match="previous"):
             silent.fit(X, tasks=tasks, previous=fitted)
+
+
+# What is told
+
+
+def told(counts, now=None, inside=None):
+    """Changes from counts of rows by old and new label."""
+    counts = np.array(counts)
+    living = np.ones(len(counts), dtype=bool)
+    now = counts.any(axis=0) if now is None else np.array(now, dtype=bool)
+    return Changes(counts, living, now, np.ones(counts.shape, dtype=bool) if inside is None else np.array(inside))
+
+
+def test_a_part_of_a_split_is_not_told_as_born():
+    changes = told([[50, 0, 0], [0, 30, 30]])
+    assert changes.split == {1: [1, 2]}
+    assert changes.born == [2]
+    assert "Split: cluster 1 into 1 and 2." in changes.sentences
+    assert not any("Born" in line for line in changes.sentences)
+    assert changes.sentences[0] == "30 of 110 rows (27.3 %) have another cluster than the previous model gives them."
+
+
+def test_a_cluster_that_lives_on_is_not_merged_with_another():
+    assert told([[20, 0, 30], [0, 0, 40]]).merged == {}
+    assert told([[0, 0, 30], [0, 0, 40]]).merged == {2: [0, 1]}
+    assert told([[30, 0], [40, 0]]).merged == {0: [0, 1]}
+
+
+def test_a_cluster_that_died_has_a_line_of_its_own():
+    changes = told([[30, 0, 0], [0, 0, 0], [0, 0, 9]])
+    assert changes.died == [1]
+    assert {"before": 1, "after": 1, "rows": 0, "share": 0.0} in changes.rows()

@@ -120,7 +120,17 @@ def test_rows_flagged_by_adapt_are_told_and_counted_in_no_cluster(rows):
     np.testing.assert_allclose(adapted.missing_[2], np.isnan(new[some]).mean(axis=0))
     report = make_report(adapted)
     n_known = int((adapted.labels_ >= 0).sum())
-    assert sum(task["rows"] for task in report.summary["tasks"]) == n_known
+    found = {task["name"]: task["rows"] for task in report.summary["tasks"]}
+    assert found.pop("west") == n_known
+    assert list(found.values()) == model.cluster_sizes_.sum(axis=1).round().tolist()
+    assert report.summary["sizes"]["sentences"][0].startswith("No cluster explains 4 examples of the new data")
+    assert "2 other tasks of the model are of earlier data" in report.summary["overview"]["sentences"][0]
+    assert f"{n_known} of {len(new)} examples are shown. Those" in report.summary["map"]["note"]
+    assert len(report.summary["map"]["cluster"]) == n_known
+    assert f"{len(new)} rows of the new data." in explain(adapted)
+    assert f"of the {len(new)} rows" not in explain(adapted)
+    named = make_report(adapted, feature_names=["age", "pay", "hours", "trust"])
+    assert "Most are missing in columns '" in " ".join(named.summary["decisions"])
     assert "or they have no value" in explain(adapted)
     assert len(relations(adapted).rows()) == 9
     assert "are not drawn" in report.summary["map"]["note"]

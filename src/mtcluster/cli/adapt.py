@@ -16,7 +16,7 @@ from . import folder, layout
 from .console import Console
 from .errors import InputError, input_errors, need
 from .fit import certainty_of, lines_on_data, report_of, settings_of, write_results
-from .modelling import READING, WRITING, Prepared, noted, without_values
+from .modelling import READING, WRITING, Prepared, noted, told_without_values, without_values
 from .predict import read_like_fit, told_new, unseen_categories
 from .readers import ColumnRoles
 
@@ -34,15 +34,18 @@ def run(arguments: Namespace, console: Console) -> dict[str, Any]:
         data = read_like_fit(arguments, contents)
         with input_errors(data, new_rows=True):
             X = preprocessor.transform(data.X, tasks=data.tasks)
-        rows = Prepared(data, ColumnRoles(**contents["roles"]), preprocessor, X, np.asarray(data.tasks, dtype=str))
+        tasks, roles = np.asarray(data.tasks, dtype=str), ColumnRoles(**contents["roles"])
+        rows = Prepared(data, roles, preprocessor, X, tasks, prepared_before=True)
         unseen = [unseen_categories(name, values) for name, values in preprocessor.unseen_categories(data.X).items()]
+        if not arguments.update:
+            _check_new(rows, model, data.name)
         console.finish(READING)
         console.begin(f"adapting to {count(len(data), 'row')}")
         with noted() as warned, input_errors():
             adapted = model.adapt(rows.X, tasks=rows.tasks, novelty=arguments.novelty, update=arguments.update)
         console.finish(WRITING)
         console.begin("writing")
-        lines = [*lines_on_data(rows), *unseen, *warned]
+        lines = [*lines_on_data(rows, len(adapted.tasks_)), *unseen, *told_without_values(warned, data, X)]
         settings = settings_of(arguments, rows, adapted) | {"adapted": str(arguments.model)} | certainty_of(None, None)
         report = report_of(arguments, rows, adapted, settings, lines, None)
         related = relations(adapted)
@@ -50,20 +53,31 @@ def run(arguments: Namespace, console: Console) -> dict[str, Any]:
         text = json.dumps(settings, indent=2, ensure_ascii=False, allow_nan=False)
         (out / layout.SETTINGS).write_text(text + "\n", encoding="utf-8")
         console.finish(WRITING)
-    tasks = [str(task) for task in adapted.tasks_.tolist()]
+    names = [str(task) for task in adapted.tasks_.tolist()]
     return {
         "out": str(arguments.out),
         "n_rows": len(data),
         "n_clusters": adapted.n_clusters_,
         "n_opened": adapted.n_clusters_ - model.n_clusters_,
         "n_new": int(np.count_nonzero((host(adapted.labels_) < 0) & ~without_values(rows.X))),
-        "sizes": dict(zip(tasks, host(adapted.cluster_sizes_).round().astype(int).tolist(), strict=True)),
+        "sizes": dict(zip(names, host(adapted.cluster_sizes_).round().astype(int).tolist(), strict=True)),
         "relations": [row | {"support": float(f"{row['support']:.6g}")} for row in related.rows()],
         "found": related.sentences,
         "missing": report.summary["missing"],
         "n_without_values": int(np.count_nonzero(without_values(rows.X))),
         "lines": lines,
     }
+
+
+def _check_new(rows: Prepared, model: Any, name: str) -> None:
+    """Refuse tasks that the model knows."""
+    known = {str(task) for task in model.tasks_.tolist()}
+    again = [task for task in dict.fromkeys(rows.tasks.tolist()) if task in known]
+    if again:
+        raise InputError(
+            f"{name}: the model knows the task {again[0]!r}: add --update to let its rows add to it, label them with "
+            "`mtcluster predict`, or give a task of its own another name."
+        )
 
 
 def lines(result: dict[str, Any]) -> list[str]:
@@ -75,8 +89,8 @@ def lines(result: dict[str, Any]) -> list[str]:
     said += [
         str(Table.from_rows(sizes)),
         "",
+        *told_new(result["n_new"]),
         *(result["missing"] or {"sentences": []})["sentences"],
         *result["found"],
-        *told_new(result["n_new"]),
     ]
     return [*said, f"Written to {result['out']}: {', '.join(layout.FILES)}. Open report.html in a browser."]

@@ -13,7 +13,7 @@ from sklearn.metrics import adjusted_rand_score
 from .._utils.tables import Table
 from .._utils.text import count, listed
 from ..certainty import MEANINGS
-from ..core.arrays import Array
+from ..core.arrays import Array, has_gaps
 from ..inspection._certainty import plain_selection
 from ..inspection._judgement import judge_labels
 from . import folder, modelling
@@ -54,12 +54,14 @@ def run(arguments: Namespace, console: Console) -> dict[str, Any]:
         if arguments.label is not None and not modelling.scores_of(rows, np.zeros(len(rows.data), dtype=int)):
             raise InputError(f"--label {arguments.label}: the column holds one value only, so nothing can be scored.")
         with modelling.noted() as notes:
+            methods, skipped = _able(arguments.methods, rows)
             n_clusters, selection = modelling.number_of_clusters(arguments, rows, console)
         results, first = [], None
-        for method in arguments.methods:
+        for method in methods:
             result, labels = _result(method, n_clusters, rows, arguments, console)
             first = labels if first is None else first
             results.append(result | {"like_first": float(adjusted_rand_score(first, labels))})
+    notes = modelling.told_without_values(notes, rows.data, rows.X)
     table = Table.from_rows(results)
     if arguments.out is not None:
         with folder.new_file(arguments.out, force=arguments.force) as out:
@@ -70,8 +72,17 @@ def run(arguments: Namespace, console: Console) -> dict[str, Any]:
         "table": table.rows(),
         "judgement": judgement(results),
         "selection": plain_selection(selection),
-        "notes": [*rows.data.notes, *rows.preprocessor.describe(), *modelling.told_number(selection), *notes],
+        "notes": [*rows.data.notes, *rows.preprocessor.describe(), *skipped, *modelling.told_number(selection), *notes],
     }
+
+
+def _able(methods: list[str], rows: Prepared) -> tuple[list[str], list[str]]:
+    """The methods that can work with these rows, and a note about the others."""
+    unable = [name for name in methods if has_gaps(rows.X) and not METHODS[name].missing]
+    if len(unable) == len(methods):
+        raise modelling.no_missing_values(f"--methods {','.join(methods)}", rows)
+    note = f"Left out, as they cannot take missing values (--impute median fills these): {listed(unable)}."
+    return [name for name in methods if name not in unable], [note] if unable else []
 
 
 def judgement(results: list[dict[str, Any]]) -> str:

@@ -52,7 +52,9 @@ def run(arguments: Namespace, console: Console) -> dict[str, Any]:
             found = modelling.stability_of(model, rows, arguments, console)
         console.begin("writing")
         chosen = modelling.told_number(selection)
-        lines = [*lines_on_data(rows), *chosen, *_lines_on_scores(rows, described.labels_), *notes]
+        said = lines_on_data(rows, len(described.tasks_))
+        notes = modelling.told_without_values(notes, rows.data, rows.X)
+        lines = [*said, *chosen, *_lines_on_scores(rows, described.labels_), *notes]
         settings = settings_of(arguments, rows, model)
         sure = certainty_of(found, selection)
         settings |= sure
@@ -98,7 +100,8 @@ def lines(result: dict[str, Any]) -> list[str]:
         said.append(f"Clustered separately, as they have too little in common with the other tasks: {alone}.")
     if result["stability"] is not None:
         said += result["stability"]["sentences"]
-    return [*said, f"Written to {result['out']}: {', '.join(layout.FILES)}. Open report.html in a browser."]
+    files = layout.FILES if result["changes"] is None else layout.KNOWN
+    return [*said, f"Written to {result['out']}: {', '.join(files)}. Open report.html in a browser."]
 
 
 def _plain_changes(model: Any) -> dict[str, Any] | None:
@@ -119,11 +122,10 @@ def certainty_of(found: Stability | None, selection: Selection | None) -> dict[s
     }
 
 
-def lines_on_data(rows: Prepared) -> list[str]:
-    """Sentences about what was read, and how it was prepared."""
-    one = len(set(rows.tasks.tolist())) == 1
-    alone = ["All rows belong to one task, so there is nothing to share."] if one else []
-    return [*rows.data.notes, *alone, *rows.preprocessor.describe()]
+def lines_on_data(rows: Prepared, n_tasks: int) -> list[str]:
+    """Sentences about what was read, and how it was prepared; `n_tasks` are those of the model."""
+    alone = ["All rows belong to one task, so there is nothing to share."] if n_tasks == 1 else []
+    return [*rows.data.notes, *alone, *rows.preprocessor.describe(rows.data.X if rows.prepared_before else None)]
 
 
 def _lines_on_scores(rows: Prepared, labels: Array) -> list[str]:
@@ -146,7 +148,7 @@ def settings_of(arguments: Namespace, rows: Prepared, model: Any) -> dict[str, A
         "files": [_file(path, n) for path, n in zip(data.files, data.counts, strict=True)],
         "options": {name: _plain(value) for name, value in vars(arguments).items() if name not in unused},
         "columns": data.names if len(data.names) <= MAX_COLUMNS else count(len(data.names), "column"),
-        "preparation": rows.preprocessor.describe(),
+        "preparation": rows.preprocessor.describe(data.X if rows.prepared_before else None),
         "estimator": type(model).__name__ + ("" if inner is None else f"({type(inner).__name__})"),
         "parameters": {name: _plain(value) for name, value in model.get_params().items()},
         "versions": versions(folder.PACKAGES),

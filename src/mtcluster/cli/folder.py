@@ -144,6 +144,8 @@ def _check_settings(folder: Path) -> None:
     """Refuse a folder that another version of mtcluster wrote."""
     if not folder.exists():
         raise InputError(f"{folder} does not exist.")
+    if folder.is_file() and folder.name in KNOWN:
+        raise InputError(f"{folder} is a file of a run: give its folder, {folder.parent}.")
     path = folder / SETTINGS
     if not path.is_file():
         raise InputError(f"{folder} was not written by `mtcluster fit`, as it has no {SETTINGS}.")

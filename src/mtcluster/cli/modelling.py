@@ -17,6 +17,7 @@ from .._utils.text import count, listed
 from ..core.arrays import Array, has_gaps
 from ..engines import bring_here
 from ..estimators._columns import unlinked
+from ..estimators._fitted import NO_VALUE
 from ..estimators._progress import watched
 from ..inspection._certainty import number_sentence
 from ..inspection._labels import LabelDescription
@@ -47,6 +48,7 @@ class Prepared:
     X: Any
     tasks: Array  # (n,) strings
     previous: Any = None  # the model of an earlier fit that is continued
+    prepared_before: bool = False  # whether the columns are prepared as in an earlier fit
 
     @property
     def features(self) -> list[str]:
@@ -74,7 +76,7 @@ def prepare(arguments: Namespace, console: Console) -> Prepared:
         X = prepare_rows(data.X, tasks=data.tasks)
     console.finish(READING)
     model = None if previous is None else previous["model"]
-    rows = Prepared(data, roles, preprocessor, X, np.asarray(data.tasks, dtype=str), model)
+    rows = Prepared(data, roles, preprocessor, X, np.asarray(data.tasks, dtype=str), model, previous is not None)
     if has_gaps(X):
         _check_linked(rows)
     return rows
@@ -97,9 +99,10 @@ def check_columns(data: Dataset, columns: list[str], folder: Path) -> None:
     if data.names == columns:
         return
     new, gone = ([name for name in a if name not in set(b)] for a, b in ((data.names, columns), (columns, data.names)))
-    said = [f"{word} {listed(map(repr, names))}" for word, names in (("has also", new), ("lacks", gone)) if names]
-    what = " and ".join(said) or "has them in another order"
-    raise InputError(f"{data.name} has other columns than --previous {folder}: it {what}. The same are needed.")
+    has, lacks, it = data.verb("has", "have"), data.verb("lacks", "lack"), data.verb("it", "they")
+    said = [f"{word} {listed(map(repr, names))}" for word, names in ((f"{has} also", new), (lacks, gone)) if names]
+    what = " and ".join(said) or f"{has} them in another order"
+    raise InputError(f"{data.name} {has} other columns than --previous {folder}: {it} {what}. The same are needed.")
 
 
 def _check_linked(rows: Prepared) -> None:
@@ -119,6 +122,13 @@ def _check_linked(rows: Prepared) -> None:
 def without_values(X: Any) -> Array:
     """Which rows (n,) have no value at all, and so no cluster."""
     return np.isnan(X).all(axis=1) if has_gaps(X) else np.zeros(X.shape[0], dtype=bool)
+
+
+def told_without_values(notes: list[str], data: Dataset, X: Any) -> list[str]:
+    """Notes in which rows without any value are named by their ids."""
+    ids = data.ids[without_values(X)].tolist()
+    told = f"{count(len(ids), 'row')} without any value, whose cluster is -1 (by id): {listed(ids)}."
+    return [told if NO_VALUE in note and ids else note for note in notes]
 
 
 def number_of_clusters(arguments: Namespace, rows: Prepared, console: Console) -> tuple[int, Selection | None]:
@@ -170,12 +180,7 @@ def fit_model(arguments: Namespace, method: str, n_clusters: int, rows: Prepared
     if n > chosen.max_rows:
         raise InputError(f"--method {method} accepts at most {chosen.max_rows} rows, and there are {n}: use spmtc.")
     if has_gaps(rows.X) and not chosen.missing:
-        able = listed([name for name, other in METHODS.items() if other.missing])
-        n_missing = f"{int(np.isnan(rows.X).sum())} of the values are missing"
-        raise InputError(
-            f"--method {method} cannot take missing values, and {n_missing}: add --impute median to fill them, or use "
-            f"a method that can ({able})."
-        )
+        raise no_missing_values(f"--method {method}", rows)
     model, begun = _with_options(arguments, method, chosen.make(n_clusters, arguments.seed)), console.done
     console.begin(f"{method}: {count(n, 'row')}, {count(d, 'feature')}, {count(n_clusters, 'cluster')}")
     listener = _Listener(method, console)
@@ -188,6 +193,16 @@ def fit_model(arguments: Namespace, method: str, n_clusters: int, rows: Prepared
     if hasattr(model, "map_") and len(model.tasks_) == len(np.unique(rows.tasks)):
         return model, model
     return model, LabelDescription(method).fit(rows.X, model.labels_, tasks=rows.tasks)
+
+
+def no_missing_values(what: str, rows: Prepared) -> InputError:
+    """The refusal of methods that cannot take missing values; `what` is the option that names them."""
+    able = listed([name for name, other in METHODS.items() if other.missing])
+    n_missing = f"{int(np.isnan(rows.X).sum())} of the values are missing"
+    return InputError(
+        f"{what} cannot take missing values, and {n_missing}: add --impute median to fill them, or use a method that "
+        f"can ({able})."
+    )
 
 
 def _with_options(arguments: Namespace, method: str, model: Any) -> Any:

@@ -15,7 +15,7 @@ from ..inspection._words import named
 from . import folder
 from .console import Console
 from .errors import InputError, input_errors
-from .modelling import READING, WRITING, noted, without_values
+from .modelling import READING, WRITING, noted, told_without_values, without_values
 from .readers import LISTS, ColumnRoles, Dataset, read_files, reader_of, with_columns
 
 
@@ -37,7 +37,7 @@ def run(arguments: Namespace, console: Console) -> dict[str, Any]:
         with noted() as warned, input_errors():
             columns = _labelled(model, X, data)
         folder.write_csv(out, columns)
-    notes = [*data.notes, *unseen, *warned]
+    notes = [*data.notes, *unseen, *told_without_values(warned, data, X)]
     for note in notes:
         console.note(f"note: {note}")
     found, counts = np.unique(columns["cluster"], return_counts=True)
@@ -91,7 +91,11 @@ def _other_columns(data: Dataset, columns: list[str], left_out: list[str], roles
     there, known = set(data.names), {*columns, roles.task, roles.id, roles.label}
     lacking = [repr(name) for name in columns if name not in (there | set(left_out))]
     unknown = [repr(name) for name in (*data.names, *data.others) if name not in known and not roles.features]
-    told = [f"{data.name} lacks columns of the fit, which are missing values: {listed(lacking)}."] if lacking else []
+    told = (
+        [f"{data.name} {data.verb('lacks', 'lack')} columns of the fit, which are missing values: {listed(lacking)}."]
+        if lacking
+        else []
+    )
     return told + ([f"Left out, as they were not in the fit: {named('column', unknown)}."] if unknown else [])
 
 

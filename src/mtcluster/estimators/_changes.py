@@ -68,29 +68,43 @@ class Changes:
 
     @property
     def merged(self) -> dict[int, list[int]]:
-        """New clusters that several old ones became: most rows of each are in it, and they are a part of it."""
+        """New clusters that several old ones became: most rows of each are in it, and they are a part of it.
+
+        An old cluster that lives on under its number has not become another.
+        """
         of_new = self.counts / np.maximum(self.counts.sum(axis=0), 1)
         of_old = self.counts / np.maximum(self.counts.sum(axis=1, keepdims=True), 1)
-        return _several(((of_old >= MOST) & (of_new >= SOME)).T)
+        old, new = self.counts.shape
+        over = ~self.now[:old, None] | (np.arange(old)[:, None] == np.arange(new))
+        return _several(((of_old >= MOST) & (of_new >= SOME) & over).T)
 
     @property
     def table(self) -> Table:
-        """One row per old and new label with common rows: "before", "after", "rows", and "share" of the old cluster."""
-        totals = self.counts.sum(axis=1)
+        """One row per old and new label with common rows: "before", "after", "rows", and "share" of the old cluster.
+
+        A cluster that died has a row too, of 0 rows, with its number before and after.
+        """
+        totals, shown = np.maximum(self.counts.sum(axis=1), 1), self.counts > 0
+        shown[self.died, self.died] = True
         return Table.from_rows(
             {"before": int(i), "after": int(j), "rows": int(self.counts[i, j]), "share": self.counts[i, j] / totals[i]}
-            for i, j in np.argwhere(self.counts > 0)
+            for i, j in np.argwhere(shown)
         )
 
     @property
     def sentences(self) -> list[str]:
         """What changed, in words."""
         share = 100 * self.n_moved / max(self.n_rows, 1)
-        lines = [f"{self.n_moved} of {count(self.n_rows, 'row')} ({share:.1f} %) changed their cluster."]
+        has = "has" if self.n_moved == 1 else "have"
+        lines = [
+            f"{self.n_moved} of {count(self.n_rows, 'row')} ({share:.1f} %) {has} another cluster than the previous "
+            "model gives them."
+        ]
         split, merged = self.split, self.merged
         lines += [f"Split: cluster {i} into {listed(parts, final=' and ')}." for i, parts in split.items()]
         lines += [f"Merged: clusters {listed(parts, final=' and ')} into {j}." for j, parts in merged.items()]
-        for j in self.born:
+        parts_of = {j for parts in split.values() for j in parts} | set(merged)
+        for j in (j for j in self.born if j not in parts_of):  # a part is told already
             lines.append(f"Born: cluster {j} ({count(int(self.counts[:, j].sum()), 'row')}){self._source(j)}.")
         for i in self.died:
             lines.append(f"Died: cluster {i}{self._heir(i)}.")

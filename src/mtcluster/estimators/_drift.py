@@ -67,20 +67,21 @@ class Drift:
 
     @property
     def sentences(self) -> list[str]:
-        """What is notable, in words."""
+        """What is notable, in words, batch by batch."""
         told = [
-            WORDS[event["event"]].format(**event | {"rows": count(round(event["rows"]), "row")})
+            (event["batch"], WORDS[event["event"]].format(**event | {"rows": count(round(event["rows"]), "row")}))
             for event in self.events.rows()
         ]
         far = sorted((row for row in self.table.rows() if row["apart"] >= NOTABLE), key=lambda row: -row["apart"])
         for row in far[:TOLD]:
             what = f"task {row['task']!r}" if row["cluster"] is None else f"cluster {row['cluster']} in {row['task']!r}"
-            told.append(
+            line = (
                 f"Batch {row['batch']}: the rows of {what} lay {row['apart']:.1f} spreads from where they had "
                 f"been; their centre followed by {row['moved']:.1f}."
             )
-        more = len(far) - TOLD
-        return [*told, f"{count(more, 'smaller movement')} of at least one spread."] if more > 0 else told
+            told.append((row["batch"], line))
+        lines, more = [line for _, line in sorted(told, key=lambda one: one[0])], len(far) - TOLD
+        return [*lines, f"{count(more, 'smaller movement')} of at least one spread."] if more > 0 else lines
 
     def __str__(self) -> str:
         return "\n".join([str(self.table), *self.sentences])

@@ -33,6 +33,8 @@ from ._progress import warn_user
 from ._telling import TellingMixin
 from ._validation import open_rows
 
+NO_VALUE = "have no value at all"
+
 
 class FittedModelMixin(TellingMixin, TransformerMixin):
     """Methods that read fitted attributes alone."""
@@ -295,5 +297,5 @@ def with_unknown(engine: Engine, labels: Array) -> Array:
     n = int(xp.sum(xp.astype(empty, xp.int64)))
     if not n:
         return labels
-    warn_user(f"{n} row(s) of X have no value at all: they get the label -1.")
+    warn_user(f"{n} row(s) of X {NO_VALUE}: they get the label -1.")
     return xp.where(empty, xp.asarray(-1, dtype=labels.dtype, device=getattr(labels, "device", None)), labels)

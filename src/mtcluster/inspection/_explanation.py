@@ -13,7 +13,7 @@ from ..core.couplings import COUPLINGS
 from ..core.memberships import FORMS
 from ..core.weightings import WEIGHTINGS
 from ._certainty import certainty_sentences, check_stability, number_sentence
-from ._fitted import ALIKE, PER_TASK, comparable, method_name, on_host
+from ._fitted import ALIKE, PER_TASK, comparable, method_name, on_host, unexplained
 from ._gaps import missing_of, missing_sentences
 from ._matching import matching_sentences
 from ._relations import relation_sentences
@@ -70,15 +70,20 @@ def explain(model: Any, stability: Any = None) -> str:
     if not hasattr(model, "decisions_"):
         raise TypeError(f"explain needs a fitted SPMTC, LSSMTC or ASI; got {type(model).__name__}.")
     check_stability(stability, model.task_centers_.shape[1], len(model.labels_))
-    return "\n".join([*describe(on_host(model, PER_TASK)), *certainty_sentences(stability)])
+    matched = bool(getattr(model, "matching_", None))  # stability cannot be measured then
+    sure = [] if matched and stability is None else certainty_sentences(stability)
+    return "\n".join([*describe(on_host(model, PER_TASK)), *sure])
 
 
 def describe(model: Any) -> list[str]:
     """The lines of `explain` on the fit itself, of a model whose arrays are in host memory."""
     m, c, n, made = len(model.tasks_), model.n_clusters_, len(model.labels_), model.decisions_
-    head = f"{method_name(model)}: {count(c, 'cluster')} in {count(m, 'task')}, {count(n, 'row')}."
+    joined = model.joined_ is not None and bool(np.any(host(model.joined_)))
+    own = f"{count(n, 'row')}{' of the new data' * joined}"
+    head = f"{method_name(model)}: {count(c, 'cluster')} in {count(m, 'task')}, {own}."
     chosen = [] if model.selection_ is None else [number_sentence(model.selection_, c)]
-    begun = n if model.drift_ is None or made.consensus is None else made.consensus.n_rows
+    earlier = joined or model.drift_ is not None  # then the rows are not those that the fit started from
+    begun = made.consensus.n_rows if earlier and made.consensus is not None else n
     lines = [head, *_missing(model), *chosen, _start(made, begun, m)]
     if made.within_weight_reason != "none":
         lines += [_metric(made), *_sharing(made, model.within_weight_, model.tasks_.tolist()), _offset(made, model)]
@@ -113,7 +118,7 @@ def _joined(model: Any) -> list[str]:
     if model.joined_ is None or not np.any(model.joined_):
         return []
     later = [repr(task) for task, joined in zip(model.tasks_.tolist(), host(model.joined_), strict=True) if joined]
-    new = int(np.count_nonzero(host(model.labels_) < 0))
+    new = unexplained(model)
     empty = ", or they have no value" * (model.missing_ is not None and bool(np.any(host(model.missing_))))
     flagged = f" No cluster explains {count(new, 'row')} of them{empty}, which have the label -1." if new else ""
     return [f"Joined after the fit: {named('task', later)}. The other lines are about the fit before.{flagged}"]

@@ -66,6 +66,17 @@ def sharing(model: Any) -> Array:
     return (model.within_weight_ < 1) | (len(model.tasks_) == 1)
 
 
+def without_rows(model: Any) -> Array:
+    """Which tasks (m,) have no row among those of the model: after `adapt` or `partial_fit`, those of earlier data."""
+    return np.bincount(model.task_indices_, minlength=len(model.tasks_)) == 0
+
+
+def unexplained(model: Any) -> int:
+    """Number of rows of tasks that joined after the fit and have the label -1."""
+    joined = getattr(model, "joined_", None)
+    return 0 if joined is None or not np.any(host(joined)) else int(np.count_nonzero(host(model.labels_) < 0))
+
+
 def gone(model: Any) -> Array:
     """(c,) numbers of clusters of earlier fits that no task holds any more."""
     held = np.any(model.cluster_presence_, axis=0)

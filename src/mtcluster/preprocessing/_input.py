@@ -38,6 +38,10 @@ class InputMixin:
             self.n_missing_ = missing
         return X
 
+    def _missing_in(self, X: Any) -> dict[str, int]:
+        """The number of missing values of the columns that are used, in rows that need not be those of `fit`."""
+        return (self._checked_table if self.is_table_ else self._checked_matrix)(X, reset=False)[1]
+
     def _checked_table(self, X: Any, reset: bool) -> tuple[Any, dict[str, int]]:
         """A data frame with names, and the number of missing values of the columns that are used."""
         X = X.set_axis([str(name) for name in X.columns], axis=1)

@@ -217,8 +217,13 @@ class TablePreprocessor(InputMixin, NumbersMixin, OneToOneFeatureMixin, Transfor
             names += [word if alone and word not in taken else f"{name}: {word}" for word in words]
         return np.array(names, dtype=object)
 
-    def describe(self) -> list[str]:
+    def describe(self, X: Any = None) -> list[str]:
         """Say in sentences what was done.
+
+        Parameters
+        ----------
+        X : data frame, array or sparse matrix of shape (n_samples, n_columns), optional
+            Rows whose missing values are counted. None: those of `fit`.
 
         Returns
         -------
@@ -246,12 +251,13 @@ class TablePreprocessor(InputMixin, NumbersMixin, OneToOneFeatureMixin, Transfor
             said.append(f"Texts of {name!r} as TF-IDF of {count(words, 'word')}{ignored}.")
         if self.left_out_:
             empty = [repr(name) if self.is_table_ else f"feature {name}" for name in self.left_out_]
-            said.append(f"Left out, as no row has a value: {listed(empty)}.")
-        if self.n_missing_ and self.impute is None:
-            said.append(f"Missing values stay missing and count nothing: {counts_listed(self.n_missing_)}.")
-        elif self.n_missing_:
+            said.append(f"Left out, as no row{'' if X is None else ' of the fit'} has a value: {listed(empty)}.")
+        missing = self.n_missing_ if X is None else self._missing_in(X)
+        if missing and self.impute is None:
+            said.append(f"Missing values stay missing and count nothing: {counts_listed(missing)}.")
+        elif missing:
             by = f"median of their column, categories by {MISSING!r}, texts by empty ones"
-            said.append(f"Missing values were replaced, numbers by the {by}: {counts_listed(self.n_missing_)}.")
+            said.append(f"Missing values were replaced, numbers by the {by}: {counts_listed(missing)}.")
         return said
 
     def unseen_categories(self, X: Any) -> dict[str, dict[str, int]]:

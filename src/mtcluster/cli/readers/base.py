@@ -90,6 +90,10 @@ class Dataset:
         """The file, or the first and the number of others."""
         return listed(self.files, shown=1)
 
+    def verb(self, one: str, several: str) -> str:
+        """The form of a verb that goes with `name`."""
+        return one if len(self.files) == 1 else several
+
     def place(self, row: int) -> tuple[Path, int]:
         """The file of a row, and the number of the row in it, from 1."""
         ends = np.cumsum(self.counts)

@@ -50,14 +50,18 @@ def with_columns(part: Dataset, names: list[str], of: str) -> Any:
     known = [(index[name], j) for j, name in enumerate(names) if name in index]
     lacking = [name for name in names if name not in index]
     if not known:
-        raise InputError(f"{part.name} has none of the columns of {of}: {listed(map(repr, names))}.")
+        raise InputError(
+            f"{part.name} {part.verb('has', 'have')} none of the columns of {of}: {listed(map(repr, names))}."
+        )
     if not part.is_table and numbered(len(part.names)) == part.names:
         widths = f"{len(part.names)} features, and {len(names)} are needed as in {of}"
-        raise InputError(f"{part.name} has {widths}: without names they cannot be matched.")
+        raise InputError(f"{part.name} {part.verb('has', 'have')} {widths}: without names they cannot be matched.")
     if part.is_table:
         return part.X.reindex(columns=names)
     if lacking and sparse.issparse(part.X):
-        wrong = f"lacks {listed(map(repr, lacking))}, and a sparse matrix cannot hold missing values"
+        wrong = (
+            f"{part.verb('lacks', 'lack')} {listed(map(repr, lacking))}, and a sparse matrix cannot hold missing values"
+        )
         raise InputError(f"{part.name} {wrong}: leave these features out with --features or --drop, or give dense X.")
     if not lacking:
         return part.X[:, [i for i, _ in known]]

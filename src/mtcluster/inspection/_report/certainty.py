@@ -12,6 +12,10 @@ MEASURE = (
     "How sure one can be of the clusters was not measured: `mtcluster fit --refits 20` does it on the command line, "
     "mtcluster.model_selection.stability in Python."
 )
+MATCHED = (
+    "How sure one can be of the clusters was not measured. How sure their matching is stands in “What was decided, and "
+    "why”."
+)
 
 
 def certainty(model: Any, stability: Any) -> dict[str, Any]:
@@ -19,7 +23,8 @@ def certainty(model: Any, stability: Any) -> dict[str, Any]:
     found = plain_stability(stability)
     common = {"consensus": _consensus(model)}
     if found is None:
-        return common | {"verdict": None, "meaning": None, "overall": None, "reference": [], "sentences": [MEASURE],
+        how = MATCHED if model.matching_ else MEASURE
+        return common | {"verdict": None, "meaning": None, "overall": None, "reference": [], "sentences": [how],
                          "clusters": [], "tasks": [], "cells": [], "confidence": []}  # fmt: skip
     next_to, between = (found.get(name) or [] for name in ("next_to", "between"))
     clusters = [

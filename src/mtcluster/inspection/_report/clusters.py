@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...core.arrays import Array, host
-from .._fitted import PRESENT, candidates_decided, feature_widths, gone, sharing
+from .._fitted import PRESENT, candidates_decided, feature_widths, gone, sharing, unexplained, without_rows
 from .._relations import listed_places, relation_sentences, relation_words
 from .._words import count, listed, named, number, percent, plain, quoted, rounded
 
@@ -21,10 +21,13 @@ TINY = float(np.finfo(np.float64).tiny)
 
 
 def counts(model: Any) -> Array:
-    """Rows of each cluster in each task, (m, c)."""
+    """Rows of each cluster in each task, (m, c); of tasks whose rows are not those of the model, as it knows them."""
     m, c, _ = model.task_centers_.shape
     some = model.labels_ >= 0
-    return np.bincount((model.task_indices_ * c + model.labels_)[some], minlength=m * c).reshape(m, c)
+    found = np.bincount((model.task_indices_ * c + model.labels_)[some], minlength=m * c).reshape(m, c)
+    away = without_rows(model)
+    found[away] = np.rint(model.cluster_sizes_[away])
+    return found
 
 
 def contrasts(centers: Array, sizes: Array) -> tuple[Array, Array]:
@@ -106,7 +109,16 @@ def sizes(model: Any, names: list[str]) -> dict[str, Any]:
         "decided": candidates_decided(model),
     }
     told = relation_sentences(model, [quoted(name) for name in names], "example", uncertain=candidates_decided(model))
-    return plain({**found, "sentences": [*told, *_size_sentences(found, names)]})
+    return plain({**found, "sentences": [*_unexplained(model), *told, *_size_sentences(found, names)]})
+
+
+def _unexplained(model: Any) -> list[str]:
+    """A sentence about examples of new tasks that no cluster explains."""
+    n = unexplained(model)
+    if not n:
+        return []
+    empty = ", or they have no value" * (model.missing_ is not None and bool(np.any(host(model.missing_))))
+    return [f"No cluster explains {count(n, 'example')} of the new data{empty}; the label is -1."]
 
 
 def _few(shares: Array, k: int, together: Array) -> bool:
@@ -158,13 +170,17 @@ def features(model: Any, names: list[str]) -> dict[str, Any]:
             "cluster": j,
             "rows": int(table[:, j].sum()),
             "share": float(table[:, j].sum() / max(table.sum(), 1)),
-            "in_short": in_short(shared[j], largest),
+            "in_short": in_short(shared[j], largest) if table[:, j].any() else _why_empty(model, j),
             "shared": shared[j],
             "tasks": [{"task": k, "rows": int(table[k, j]), "features": by_task[k][j]} for k in tasks],
         }
         for j in range(c)
     ]
     return plain({"clusters": clusters, "leading": leading(Z / widths, sizes, names), "tasks_left_out": m - len(tasks)})
+
+
+def _why_empty(model: Any, j: int) -> str:
+    return "no more in any task" if gone(model)[j] else "no examples"
 
 
 def _own_profiles(model: Any, k: int, names: list[str], widths: Array) -> list[list[dict[str, Any]]]:

@@ -29,6 +29,9 @@ def rows_map(
 ) -> dict[str, Any]:
     """Coordinates of the examples as integers, by columns, and the part of each axis that the first view shows."""
     rows, at = np.asarray(model.map_rows_), np.asarray(model.map_, dtype=np.float64)
+    some = model.labels_[rows] >= 0
+    if some.any():
+        rows, at = rows[some], at[some]
     if len(rows) > POINTS:
         some = np.sort(np.random.default_rng(0).choice(len(rows), POINTS, replace=False))
         rows, at = rows[some], at[some]
@@ -39,11 +42,6 @@ def rows_map(
     low, high = at.min(axis=0), at.max(axis=0)
     high = np.where(high > low, high, low + 1)
     codes, n = np.rint(STEPS * (at - low) / (high - low)).astype(int), len(model.labels_)
-    note = f"All {whole(n)} examples are shown."
-    if len(rows) < n:
-        note = f"{whole(len(rows))} of {whole(n)} examples are shown, a random sample of each task."
-    if np.any(model.labels_ < 0):
-        note += " Those that belong to no cluster (-1) are not drawn."
     return plain(
         {
             "axes": [
@@ -59,9 +57,20 @@ def rows_map(
             "easiness": np.rint(100 * easy[rows]).astype(int).tolist(),
             "outlier": rounded(outlying[rows], 3),
             "confidence": None if confidence is None else np.rint(100 * confidence[rows]).astype(int).tolist(),
-            "note": note,
+            "note": _note(len(rows), model.labels_),
         }
     )
+
+
+def _note(n_shown: int, labels: Array) -> str:
+    """How many examples the map shows, and why not all."""
+    n, known = len(labels), int(np.count_nonzero(labels >= 0))
+    if n_shown == n:
+        return f"All {whole(n)} examples are shown."
+    note = f"{whole(n_shown)} of {whole(n)} examples are shown"
+    if n_shown < known:
+        note += ", a random sample of each task"
+    return note + (". Those that belong to no cluster (-1) are not drawn." if known < n else ".")
 
 
 def middle(codes: Array) -> tuple[int, int]:

@@ -10,7 +10,7 @@ from sklearn.exceptions import NotFittedError
 
 from .._certainty import check_stability
 from .._explanation import describe, relatedness_sentence
-from .._fitted import PER_ROW, PER_TASK, comparable, on_host, sharing
+from .._fitted import PER_ROW, PER_TASK, comparable, on_host, sharing, without_rows
 from .._gaps import missing_of, missing_sentences
 from .._outliers import easiness, outlier_scores
 from .._words import count, plain, quoted, rounded, text
@@ -37,6 +37,7 @@ def summarize(
     if feature_names is None:
         feature_names = getattr(model, "feature_names_in_", None)
     model = on_host(model, PER_TASK + PER_ROW)
+    model.feature_names_in_ = feature_names
     (m, c, d), n, names = model.task_centers_.shape, len(model.labels_), [text(task) for task in model.tasks_.tolist()]
     check_stability(stability, c, n)
     _check_length("ids", ids, n, "row")
@@ -109,8 +110,12 @@ def _missing(model: Any, features: list[str], names: list[str]) -> dict[str, Any
 def _overview(model: Any, data: dict[str, Any]) -> dict[str, Any]:
     (m, _, d), c = model.task_centers_.shape, model.n_clusters_
     rows = f"{count(len(model.labels_), 'example')} (rows) with {count(d, 'feature')} (columns)"
-    came = f"{rows} in {count(m, 'data set')}, {'each ' * (m > 1)}called a task here."
-    then = f"{model.method} divided them into {count(c, 'cluster')}"
+    away = int(np.count_nonzero(without_rows(model)))
+    came = f"{rows} in {count(m - away, 'data set')}, {'each ' * (m - away > 1)}called a task here."
+    if away:
+        others = f"{count(away, 'other task')} of the model {'is' if away == 1 else 'are'} of earlier data"
+        came += f" These are the new data. {others}: sizes count there too, but single examples are not shown."
+    then = f"{model.method} divided {'the examples of all tasks' if away else 'them'} into {count(c, 'cluster')}"
     if len(model.objective_trace_) == 0:
         then = f"Labels from {model.method} divide them into {count(c, 'cluster')}; cluster numbers are those given"
     elif m > 1 and sharing(model).any():
