@@ -66,9 +66,7 @@ def prepare(arguments: Namespace, console: Console) -> Prepared:
     data = read_files(arguments.files, roles)
     stop_words = None if arguments.stop_words == "none" else arguments.stop_words
     preprocessor = TablePreprocessor(arguments.scale, arguments.impute, roles.text, arguments.tfidf, stop_words)
-    if (
-        before is not None and previous is not None
-    ):  # old centres mean nothing in numbers that are prepared in another way
+    if before is not None and previous is not None:
         check_columns(data, previous["columns"], before)
         preprocessor = previous["preprocessor"]  # old centres mean nothing among numbers made in another way
     with input_errors(data, new_rows=previous is not None):

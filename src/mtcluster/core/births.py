@@ -13,11 +13,9 @@ from scipy.stats import poisson
 
 from .arrays import Array
 
-RATES = (
-    0.01,
-    0.05,
-)  # shares of rows that are hardly explained though they belong to a cluster: small groups far away, and
-# larger ones whose rows overlap with clusters
+# Shares of rows that are hardly explained though they belong to a cluster: at the first, small groups far away are
+# looked for, at the second, larger ones whose rows overlap with clusters.
+RATES = (0.01, 0.05)
 SURE = 0.999  # probability with which the tails hold fewer rows than a group
 LEAST = 5  # rows of a group
 ROUNDS = 10  # of a group and its centre in turn

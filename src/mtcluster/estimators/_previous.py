@@ -111,9 +111,8 @@ class Previous:
         if self.model.membership.diagonal and model.membership.diagonal:
             room = spacing(self.model, self.centers, self.living)
         n = np.maximum(common.sum(axis=0), 1)
-        noise = (
-            2 * n_cells(model, run.centers) / (model.n_clusters * n)
-        )  # centres lie nearer to rows they were fitted to
+        # Centres lie nearer to rows that they were fitted to.
+        noise = 2 * n_cells(model, run.centers) / (model.n_clusters * n)
         moved = (before - after * (1 + noise)) / np.maximum(common, 1)
         found = Numbering.after(continued(common, moved, room), self.n_numbers)
         counts = found.spread(common, 1, 0).astype(int)
