@@ -273,6 +273,13 @@ def conditional(A: Array, group: Group) -> Array:
     return np.linalg.inv(A[group.kinds[:, :, None], group.kinds[:, None, :]])
 
 
+def columns_there(block: Block) -> Array:
+    """(d,) columns in which some row of a block has a value."""
+    if block.observed is None:
+        return np.ones(block.X.shape[1], dtype=bool)
+    return ~np.isnan(np.asarray(block.X[:])).all(axis=0)
+
+
 def by_itself(block: Block) -> Block:
     """The rows with what the mean and the covariance of all of them expect in place of missing values.
 

@@ -20,7 +20,9 @@ import numpy as np
 from .arrays import Array, is_sparse
 from .blocks import Block
 from .centers import Centers
+from .gaps import by_itself, columns_there
 from .joining import ENOUGH
+from .metric import Shape
 from .model import Model
 from .smoothing import DIRECTIONS, directions, distances
 
@@ -70,7 +72,11 @@ class Group:
 
 
 def seen(block: Block, model: Model, centers: Centers, held: Array, free: Array | None = None) -> Seen:
-    """The rows of one task of a model of this task alone; the clusters `held` (c,) are known, and so are groups."""
+    """The rows of one task of a model of this task alone; the clusters `held` (c,) are known, and so are groups.
+
+    Missing values are those that the rows themselves expect, and columns that the task lacks do not count.
+    """
+    there, block = columns_there(block), by_itself(block)
     placed = model.placed_points(centers.shared[None], 1)[0, 0][held]
     own = centers.Ms[0].astype(np.float64)[held]
     share: float | None = float(model.shares[0, 0])
@@ -79,6 +85,9 @@ def seen(block: Block, model: Model, centers: Centers, held: Array, free: Array 
         share, kappa, known = None, float(np.ravel(model.shrinkage)[0]), own
     free = np.zeros((0, placed.shape[1])) if free is None else free
     X, shape = block.X, model.shape(centers.runs(None))
+    if not there.all():
+        X, placed, known, free = (A[:, there] for A in (X, placed, known, free))
+        shape = None if shape is None else Shape(None, shape.dense()[:, there][:, :, there], np.ones(1))
     if shape is not None:
         dense = np.asarray(X.toarray() if is_sparse(X) else X, dtype=np.float64)
         Y, placed, known, free = (shape.power(A[None], 0.5)[0] for A in (dense, placed, known, free))

@@ -19,7 +19,7 @@ from .arrays import Array, Matrix, host
 from .blocks import Block, PerRow, Place, RowSource, Totals, Weight
 from .centers import Centers, centers_of
 from .frames import PSEUDO_ROWS
-from .gaps import by_itself
+from .gaps import by_itself, columns_there
 from .kmeans import kmeans
 from .model import Model
 from .offsets import Offsets
@@ -155,8 +155,10 @@ def _located(rows: RowSource, weights: PerRow, model: Model, centers: Centers, a
         found, sizes = _clusters(by_itself(blocks[k]), int(known.held.sum()))
         if known.widths:
             s[k] = max(width_of(found, sizes) / known.widths, np.finfo(np.float64).tiny)
-        starts[1, k] = means[k] - s[k] * middle
-        starts[2:, k] = _pairs(found, sizes, s[k] * shared[known.held])
+        there = columns_there(blocks[k])  # elsewhere it lies as the others do
+        starts[1, k] = np.where(there, means[k] - s[k] * middle, 0)
+        starts[2:, k] = 0
+        starts[2:, k, there] = _pairs(found[:, there], sizes, s[k] * shared[known.held][:, there])
     alone = replace(model, offsets=Offsets(starts, s), within_weight=0.0)
     if alone.shrinkage is not None:
         alone = replace(alone, shrinkage=np.full((1, 1), np.inf))

@@ -81,7 +81,7 @@ def learn_usual(
         losses.append(Ls[some])
         if found.enough[0]:
             ratios.append(Ls[some] / loss_scale(Ls, block.u))
-            view = seen(whole, found.model, found.centers, held)
+            view = seen(block, found.model, found.centers, held)
             scores += [_score(part, rng) for part in _compositions(view, labels, rng)]
     return _sorted(losses, ratios, scores)
 
@@ -185,7 +185,7 @@ def next_groups(
     able = [k for k in able if len(groups.get(k, ())) < MOST_GROUPS]
     if not able:
         return groups
-    sample = [by_itself(block) for block in take_sample(rows, SAMPLE, np.random.default_rng(0))[0]]
+    sample = take_sample(rows, SAMPLE, np.random.default_rng(0))[0]
     groups = dict(groups)
     for k in able:
         block, old = sample[k], groups.get(k, np.zeros((0, rows.n_features)))
@@ -193,7 +193,7 @@ def next_groups(
         group = best_group(view, np.random.default_rng(0))
         if group is not None and group.score > usual.score:
             u = view.u * group.rows
-            groups[k] = np.concatenate([old, np.asarray(block.X.T @ u).reshape(1, -1) / u.sum()])
+            groups[k] = np.concatenate([old, np.asarray(by_itself(block).X.T @ u).reshape(1, -1) / u.sum()])
     return groups
 
 
