@@ -10,7 +10,7 @@ import sklearn
 from numpy.testing import assert_allclose, assert_array_equal
 
 from mtcluster import ASI, LSSMTC, SPMTC
-from mtcluster.core import arrays, jobs
+from mtcluster.core import arrays, sums
 from mtcluster.datasets import make_multitask_blobs
 from mtcluster.estimators import _validation
 
@@ -54,7 +54,7 @@ def fresh(model):
 def test_the_results_of_numpy_as_arrays_of_the_library(library, rows, name, large, monkeypatch):
     if large:
         monkeypatch.setattr(_validation, "COPIED", 0)
-        monkeypatch.setattr(jobs, "MOST_ROWS", 32)
+        monkeypatch.setattr(sums, "MOST_ROWS", 32)
         monkeypatch.setattr(arrays, "DEVICE_ROWS", 16)
         arrays.batch_of.cache_clear()
     X, labels = rows
@@ -91,8 +91,8 @@ def test_a_dict_of_arrays(library, rows):
 def test_bad_data_are_refused(library, rows):
     X, labels = rows
     holed = X.copy()
-    holed[7, 1] = np.nan
-    with pytest.raises(ValueError, match=r"contains NaN in 1 row\(s\) .* row 7"):
+    holed[7, 1] = np.inf
+    with pytest.raises(ValueError, match=r"contains infinity in 1 row\(s\) .* row 7"):
         LSSMTC(4).fit(library.asarray(holed), tasks=labels)
     with pytest.raises(ValueError, match="projection"):
         LSSMTC(4, coupling="projection", within_weight=0.5).fit(library.asarray(X), tasks=labels)

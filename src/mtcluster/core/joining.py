@@ -23,10 +23,10 @@ from .gaps import by_itself, columns_there
 from .kmeans import kmeans
 from .model import Model
 from .offsets import Offsets
-from .sampling import Sampling, take_sample
+from .sampling import Sampling, take_few
 from .smoothing import DIRECTIONS, smoothed_centers
 from .smoothing import distances as squared_distances
-from .solver import totals_of
+from .solver import side_by_side, totals_of
 from .terms import Terms
 
 ENOUGH = 5  # rows per cluster that a new task needs before its rows say where it lies and what it holds
@@ -123,7 +123,7 @@ def in_the_middle(model: Model, centers: Centers, new: list[int], known: Known) 
 
 def _smoothed(rows: RowSource, model: Model, centers: Centers, able: list[int], known: Known) -> Centers:
     """Own centres of wide rows as they are after smoothing, by a sample: what a fit takes from its consensus."""
-    blocks, Ms = take_sample(rows, SAMPLE, np.random.default_rng(0))[0], centers.Ms.copy()
+    blocks, Ms = take_few(rows, SAMPLE, np.random.default_rng(0)), centers.Ms.copy()
     placed, held = model.placed_points(centers.shared[None], len(Ms))[0], known.held
     for k in able:
         Ms[k] = placed[k]
@@ -150,26 +150,29 @@ def _located(rows: RowSource, weights: PerRow, model: Model, centers: Centers, a
     b, s = model.offsets.b, model.offsets.s.copy()
     middle = known.sizes @ shared / known.sizes.sum()
     starts = np.stack([b] * (2 + MATCHED))
-    blocks = take_sample(rows, SAMPLE, np.random.default_rng(0))[0]
+    blocks = take_few(rows, SAMPLE, np.random.default_rng(0))
     for k in able:
-        found, sizes = _clusters(by_itself(blocks[k]), int(known.held.sum()))
+        own, sizes = _clusters(by_itself(blocks[k]), int(known.held.sum()))
         if known.widths:
-            s[k] = max(width_of(found, sizes) / known.widths, np.finfo(np.float64).tiny)
+            s[k] = max(width_of(own, sizes) / known.widths, np.finfo(np.float64).tiny)
         there = columns_there(blocks[k])  # elsewhere it lies as the others do
         starts[1, k] = np.where(there, means[k] - s[k] * middle, 0)
         starts[2:, k] = 0
-        starts[2:, k, there] = _pairs(found[:, there], sizes, s[k] * shared[known.held][:, there])
+        starts[2:, k, there] = _pairs(own[:, there], sizes, s[k] * shared[known.held][:, there])
     alone = replace(model, offsets=Offsets(starts, s), within_weight=0.0)
     if alone.shrinkage is not None:
         alone = replace(alone, shrinkage=np.full((1, 1), np.inf))
-    side_by_side = centers.runs(None).runs([0] * len(starts))
-    settled, side_by_side = _rounds(rows, weights, alone, side_by_side, able, known)
-    assert settled.offsets is not None
-    price = _price(settled, side_by_side, known)
-    losses = rows.apply(jobs.weighted_sums, _nearest(rows, settled, side_by_side)[1])[-1].reshape(len(b), -1) + price.T
-    best = losses.argmin(axis=1)
+    found, losses = np.empty_like(starts), np.empty((len(b), len(starts)))
+    for group in side_by_side(rows, alone, len(starts)):
+        runs = list(group)
+        several = centers.runs(None).runs([0] * len(runs))
+        settled, several = _rounds(rows, weights, alone.runs(runs), several, able, known)
+        assert settled.offsets is not None
+        found[runs] = settled.offsets.b
+        own = rows.apply(jobs.weighted_sums, _nearest(rows, settled, several)[1])[-1].reshape(len(b), -1)
+        losses[:, runs] = own + _price(settled, several, known).T
     b = b.copy()
-    b[able] = settled.offsets.b[best, np.arange(len(b))][able]
+    b[able] = found[losses.argmin(axis=1), np.arange(len(b))][able]
     return replace(model, offsets=Offsets(b, s))
 
 

@@ -21,7 +21,7 @@ from .groups import Seen, best_group, seen
 from .joining import Joined, Known, join
 from .model import Model
 from .readout import read_out
-from .sampling import Sampling, take_sample
+from .sampling import Sampling, take_few, take_sample
 
 SAMPLE = Sampling(2000, 300)
 MOST_TASKS = 10  # of the fit that join again
@@ -58,7 +58,7 @@ def learn_usual(
     rows: RowSource, model: Model, centers: Centers, sizes: Array, known: Known, rng: np.random.Generator
 ) -> Usual:
     """Losses and scores of the tasks of a fit, each as a task that joins the others; `sizes` (m, c) of clusters."""
-    sample = take_sample(rows, SAMPLE, rng)[0]
+    sample = take_few(rows, SAMPLE, rng)
     nothing = _rounding(sample, model)
     if not model.membership.diagonal:
         Ls = [np.maximum(L, nothing) for L in read_out(Blocks(sample).place, model=model, centers=centers)[1]]
@@ -185,7 +185,7 @@ def next_groups(
     able = [k for k in able if len(groups.get(k, ())) < MOST_GROUPS]
     if not able:
         return groups
-    sample = take_sample(rows, SAMPLE, np.random.default_rng(0))[0]
+    sample = take_few(rows, SAMPLE, np.random.default_rng(0))
     groups = dict(groups)
     for k in able:
         block, old = sample[k], groups.get(k, np.zeros((0, rows.n_features)))

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .arrays import Array
+from .arrays import Array, Picked
 from .blocks import Block, Blocks, PerRow, RowSource, make_block
 from .centers import Centers
 from .couplings import Reconstruction
@@ -17,6 +17,8 @@ from .memberships import Binary
 from .model import Model
 from .readout import read_out
 from .solver import first_state
+
+FEW, LEAST = 2**17, 300  # numbers of a sample of which copies are made, and rows that it has at least
 
 
 @dataclass(frozen=True)
@@ -42,6 +44,17 @@ def take_sample(rows: RowSource, how: Sampling, rng: np.random.Generator) -> tup
     """A sample of the rows with u > 0 of each task, and which of these they are."""
     positions = draw_by_task(rows.summary.counting.tolist(), how, rng)
     return rows.take(positions), positions
+
+
+def take_few(rows: RowSource, how: Sampling, rng: np.random.Generator) -> list[Block]:
+    """A sample as matrices in memory, of fewer rows where these are dense and wide."""
+    if rows.summary.entries.shape[1] == 1:  # entries are counted of sparse rows alone
+        few = max(FEW // rows.n_features, LEAST)
+        how = Sampling(min(how.sample, few), min(how.task_sample, few))
+    return [
+        replace(block, X=block.X[:]) if isinstance(block.X, Picked) else block
+        for block in take_sample(rows, how, rng)[0]
+    ]
 
 
 def take_whole(

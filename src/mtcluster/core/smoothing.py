@@ -8,6 +8,7 @@ from .arrays import Array, Matrix, is_sparse
 from .centers import centers_of
 
 DIRECTIONS = 50  # in which wide rows are seen
+LARGEST, FEWEST = 2**18, 10  # numbers of these directions, and how many there are at least
 NEIGHBORS, STEPS = 5, 2  # as candidates for wide rows have it
 ITERATIONS = 10
 MOST_PRODUCTS = 2**22  # distances that are compared at a time
@@ -17,7 +18,8 @@ def directions(X: Matrix, centers: Array) -> Array:
     """(d, at most DIRECTIONS + c) the leading directions of the rows around their mean, and those of the centres."""
     n, d = X.shape
     mean = np.asarray(X.mean(axis=0)).reshape(1, -1)
-    V = np.random.default_rng(0).standard_normal((d, min(DIRECTIONS, n)))
+    most = max(LARGEST // d, FEWEST)
+    V = np.random.default_rng(0).standard_normal((d, min(DIRECTIONS, n, most)))
     for _ in range(3):
         U = np.linalg.qr(X @ V - mean @ V)[0]
         V = np.linalg.qr(X.T @ U - mean.T @ U.sum(axis=0)[None])[0]

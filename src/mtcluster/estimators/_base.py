@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import ClassifierTags, check_random_state
 
 from .._sklearn_compat import CallbackSupportMixin, Interval, Registered, StrOptions, fit_context
-from ..core.arrays import Array
+from ..core.arrays import Array, host
 from ..core.calibration import temperatures
 from ..core.couplings import COUPLINGS
 from ..core.memberships import MEMBERSHIPS
@@ -299,7 +299,7 @@ class MultiTaskClusterer(
 
     def _warn(self, run: Run) -> None:
         """Say what a user should know about a fit that worked."""
-        c, used = self.n_clusters_, int(np.count_nonzero(self.cluster_sizes_.sum(axis=0)))
+        c, used = self.n_clusters_, int(np.count_nonzero(host(self.cluster_sizes_).sum(axis=0)))
         if used < c:
             warn_user(
                 f"{c - used} of {c} clusters have no rows in any task: the data may hold fewer distinct groups "
@@ -311,7 +311,10 @@ class MultiTaskClusterer(
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = True
+        named = ("coupling", COUPLINGS), ("membership", MEMBERSHIPS)
+        parts = [table[getattr(self, name)] for name, table in named if getattr(self, name) in table]
+        tags.input_tags.allow_nan = all(part.supports.missing for part in [*parts, *self._other_parts().values()])
         tags.array_api_support = COUPLINGS[self.coupling].supports.gpu if self.coupling in COUPLINGS else True
         # scikit-learn's sparse checks read this of whatever has predict_proba, and stumble over None.
         tags.classifier_tags = ClassifierTags(multi_class=False)
