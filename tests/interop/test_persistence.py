@@ -152,6 +152,7 @@ def every_type(X, tasks):
         "models": models,
         "preparation": TablePreprocessor(),
         "columns": make_column_transformer((make_pipeline(SimpleImputer(), StandardScaler()), [0, 1])).fit(X),
+        "matched": SPMTC(4, match="geometry", random_state=0).fit({"a": X[:, :3], "b": X[:, 3:]}),
     }
 
 
