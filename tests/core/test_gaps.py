@@ -10,11 +10,12 @@ from numpy.testing import assert_allclose, assert_array_equal
 from mtcluster.core.arrays import summarize
 from mtcluster.core.blocks import Blocks, make_block
 from mtcluster.core.centers import Centers
-from mtcluster.core.gaps import completed, counted, empty_rows, patterns, without_values
+from mtcluster.core.completing import completed, counted, empty_rows, without_values
 from mtcluster.core.memberships import Responsibilities
 from mtcluster.core.metric import Metric
 from mtcluster.core.model import Model
 from mtcluster.core.pacing import Schedule
+from mtcluster.core.patterns import patterns
 from mtcluster.core.readout import read_out
 from mtcluster.core.solver import alternate, first_state, solve
 

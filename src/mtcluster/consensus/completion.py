@@ -10,7 +10,7 @@ import numpy as np
 
 from ..core.arrays import Array
 from ..core.blocks import Block, Blocks, make_block
-from ..core.gaps import completed
+from ..core.completing import completed
 from ..core.kmeans import kmeans
 from ..core.metric import STRENGTH, Metric
 from ..core.model import Model

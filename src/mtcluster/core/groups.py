@@ -20,7 +20,7 @@ import numpy as np
 from .arrays import Array, is_sparse
 from .blocks import Block
 from .centers import Centers
-from .gaps import by_itself, columns_there
+from .completing import by_itself, columns_there
 from .joining import ENOUGH
 from .metric import Shape
 from .model import Model

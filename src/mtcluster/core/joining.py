@@ -18,8 +18,8 @@ from . import jobs
 from .arrays import Array, Matrix, host
 from .blocks import Block, PerRow, Place, RowSource, Totals, Weight
 from .centers import Centers, centers_of
+from .completing import by_itself, columns_there
 from .frames import PSEUDO_ROWS
-from .gaps import by_itself, columns_there
 from .kmeans import kmeans
 from .model import Model
 from .offsets import Offsets

@@ -16,7 +16,7 @@ import numpy as np
 from .arrays import Array, is_sparse
 from .blocks import Block, Blocks, PerRow, Place, RowSource, Weight, make_block
 from .centers import TINY, Centers
-from .gaps import by_itself, without_values
+from .completing import by_itself, without_values
 from .groups import Seen, best_group, seen
 from .joining import Joined, Known, join
 from .model import Model

@@ -10,7 +10,7 @@ import numpy as np
 
 from .arrays import MOST_ROWS, Array, Matrix, batch_of, host, is_sparse
 from .blocks import GapSums, Place, Totals
-from .gaps import RowGaps
+from .gaps import RowGaps, missing_weights
 from .memberships import Membership
 
 
@@ -114,6 +114,6 @@ def _fetched(sums: list[list[Array] | None], xp: Any) -> list[list[Array] | None
 
 def missing_sums(F: Array, G: Array, xp: Any) -> RowGaps:
     """The weights F (R, c, n) of rows that lack values, where these are at the origin."""
-    R, c, n = F.shape
-    missing = host(xp.reshape(F, (R * c, n)) @ xp.astype(G, F.dtype)).astype(np.float64).reshape(R, c, -1)
-    return RowGaps(missing, np.zeros_like(missing), np.zeros_like(missing), None, np.zeros(R))
+    missing = missing_weights(F, xp.astype(G, F.dtype), xp)
+    nothing = np.zeros_like(missing)
+    return RowGaps(missing, nothing, nothing, None, np.zeros(len(missing)))

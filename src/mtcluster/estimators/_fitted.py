@@ -14,8 +14,8 @@ from .._sklearn_compat import array_namespace
 from ..consensus import Decisions
 from ..core.arrays import Array, host
 from ..core.centers import TINY, Centers
+from ..core.completing import empty_rows
 from ..core.couplings import COUPLINGS
-from ..core.gaps import empty_rows
 from ..core.jobs import weighted_sums
 from ..core.memberships import FORMS, one_hot
 from ..core.metric import Metric
