@@ -121,9 +121,9 @@ def section(found: dict[str, Any]) -> str:
         "",
         f"Joint accuracy of default SPMTC fits, in per cent, means over {len(rows) // len(names)} seeds. At random: "
         f"{AT_RANDOM:.0%} of all values are gone. Above the median: {ABOVE_MEDIAN:.0%} of the values above the median "
-        "of their column, in the first task. “Known” is `predict` of the rows that lack values by the model of complete "
-        "data: what could be had if centres and metric were known. “Filled in” is the same fit after filling in the "
-        "median of the column. Time is relative to the fit of complete data, in one process with one thread.",
+        "of their column, in the first task. “Known” is `predict` of the rows that lack values by the model of "
+        "complete data: what could be had if centres and metric were known. “Filled in” is the same fit after filling "
+        "in the median of the column. Time is relative to the fit of complete data, in one process with one thread.",
         "",
         "| data | complete | at random | known | filled in | time | above the median | known | filled in | time |",
         "|---|---|---|---|---|---|---|---|---|---|",
