@@ -288,10 +288,13 @@ def test_a_column_without_a_name_after_the_first_is_refused(tmp_path):
         read_files([path], ColumnRoles(task="t"))
 
 
-def test_repeated_names_of_columns_are_refused(tmp_path):
-    path = write(tmp_path / "t.csv", "t,a,a\nx,1,2\n")
-    with pytest.raises(InputError, match="several columns named 'a'"):
-        read_files([path], ColumnRoles(task="t"))
+@pytest.mark.parametrize("text", ["t,a,a,b,b\nx,1,2,1,1\n", "t,a,a,b,b\nx,1,2,1,1\nx,y,2,1,1\n"])
+def test_repeated_names_of_columns_are_refused_with_all_names(text, run, tmp_path):
+    write(tmp_path / "t.csv", text)
+    code, _, err = run("fit", "t.csv", "--task", "t", "--out", "run")
+    assert code == 2
+    assert "Several columns are named 'a', 'b'." in err
+    assert not (tmp_path / "run").exists()
 
 
 def test_an_index_without_a_name_is_left_out_where_ids_are_named(tmp_path):

@@ -66,7 +66,7 @@ CHANGES = {
     "text where numbers belong": (with_cell(7, "income", "n/k"), ["'income'", "'n/k'", "row 8"]),
     "decimal commas": (with_cell(7, "income", "1,5"), ["'income'", "'1,5'", "point"]),
     "infinity": (with_cell(7, "income", float("inf")), ["'income'", "infinity", "row 8"]),
-    "a column of names": (lambda f: f.assign(name=[f"n{i}" for i in range(len(f))]), ["'name'", "--text name"]),
+    "too many categories": (lambda f: f.assign(name=[f"n{i // 2}" for i in range(len(f))]), ["'name'", "--text name"]),
     "one row": (lambda f: f.head(1), ["n_samples=1", "n_clusters=3"]),
     "no rows": (lambda f: f.head(0), "no rows"),
 }
@@ -112,11 +112,6 @@ def test_tasks_that_no_column_links(refused, table):
         table(change=apart),
         *FIT,
     )
-
-
-def test_dates(refused, survey, tmp_path):
-    survey.assign(born=np.datetime64("2000-01-01", "ns")).to_parquet(tmp_path / "survey.parquet")
-    refused(["'born'", "dates"], "fit", "survey.parquet", *FIT, "--label", "class")
 
 
 OPTIONS = {
@@ -222,10 +217,6 @@ def test_files_with_other_columns(refused, files, tmp_path):
 
 def test_a_file_named_twice(refused, files):
     refused("twice", "fit", "fr.csv", "de.csv", "./fr.csv", "--clusters", 2, "--out", "run")
-
-
-def test_dates_in_a_text_table(refused, table):
-    refused(["'born'", "dates"], "fit", table(change=lambda frame: frame.assign(born="2000-01-31")), *FIT)
 
 
 def test_a_pipe_in_the_place_of_a_file(run, fitted, tmp_path):

@@ -13,6 +13,7 @@ from .._utils.text import count
 from ..core.arrays import host
 from ..inspection._relations import relations
 from . import folder, layout
+from .cleaning import Checking
 from .console import Console
 from .errors import InputError, input_errors, need
 from .fit import certainty_of, lines_on_data, report_of, settings_of, write_results
@@ -35,7 +36,8 @@ def run(arguments: Namespace, console: Console) -> dict[str, Any]:
         with input_errors(data, new_rows=True):
             X = preprocessor.transform(data.X, tasks=data.tasks)
         tasks, roles = np.asarray(data.tasks, dtype=str), ColumnRoles(**contents["roles"])
-        rows = Prepared(data, roles, preprocessor, X, tasks, prepared_before=True)
+        checking = Checking(**contents.get("checking", {}))
+        rows = Prepared(data, roles, preprocessor, X, tasks, prepared_before=True, checking=checking)
         unseen = [unseen_categories(name, values) for name, values in preprocessor.unseen_categories(data.X).items()]
         if not arguments.update:
             _check_new(rows, model, data.name)

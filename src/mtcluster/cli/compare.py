@@ -17,6 +17,7 @@ from ..core.arrays import Array, has_gaps
 from ..inspection._certainty import plain_selection
 from ..inspection._judgement import judge_labels
 from . import folder, modelling
+from .cleaning import told
 from .console import Console
 from .errors import InputError
 from .methods import METHODS
@@ -62,6 +63,7 @@ def run(arguments: Namespace, console: Console) -> dict[str, Any]:
             first = labels if first is None else first
             results.append(result | {"like_first": float(adjusted_rand_score(first, labels))})
     notes = modelling.told_without_values(notes, rows.data, rows.X)
+    said = [*rows.data.notes, *told(rows.findings), *rows.preprocessor.describe()]
     table = Table.from_rows(results)
     if arguments.out is not None:
         with folder.new_file(arguments.out, force=arguments.force) as out:
@@ -72,7 +74,7 @@ def run(arguments: Namespace, console: Console) -> dict[str, Any]:
         "table": table.rows(),
         "judgement": judgement(results),
         "selection": plain_selection(selection),
-        "notes": [*rows.data.notes, *rows.preprocessor.describe(), *skipped, *modelling.told_number(selection), *notes],
+        "notes": [*said, *skipped, *modelling.told_number(selection), *notes],
     }
 
 

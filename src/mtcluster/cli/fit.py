@@ -25,6 +25,7 @@ from ..inspection._relations import Relations, relations
 from ..inspection._report import Report, make_report
 from ..model_selection import Selection, Stability
 from . import folder, layout, modelling
+from .cleaning import told
 from .console import Console
 from .errors import need
 from .modelling import READING, WRITING, Prepared
@@ -79,6 +80,7 @@ def run(arguments: Namespace, console: Console) -> dict[str, Any]:
         "changes": _plain_changes(model),
         "relations": [row | {"support": float(f"{row['support']:.6g}")} for row in related.rows()],
         "found": related.sentences,
+        "check": settings["check"],
         "missing": report.summary["missing"],
         "n_without_values": int(np.count_nonzero(modelling.without_values(rows.X))),
         **sure,
@@ -125,7 +127,12 @@ def certainty_of(found: Stability | None, selection: Selection | None) -> dict[s
 def lines_on_data(rows: Prepared, n_tasks: int) -> list[str]:
     """Sentences about what was read, and how it was prepared; `n_tasks` are those of the model."""
     alone = ["All rows belong to one task, so there is nothing to share."] if n_tasks == 1 else []
-    return [*rows.data.notes, *alone, *rows.preprocessor.describe(rows.data.X if rows.prepared_before else None)]
+    return [
+        *rows.data.notes,
+        *told(rows.findings),
+        *alone,
+        *rows.preprocessor.describe(rows.data.X if rows.prepared_before else None),
+    ]
 
 
 def _lines_on_scores(rows: Prepared, labels: Array) -> list[str]:
@@ -148,6 +155,7 @@ def settings_of(arguments: Namespace, rows: Prepared, model: Any) -> dict[str, A
         "files": [_file(path, n) for path, n in zip(data.files, data.counts, strict=True)],
         "options": {name: _plain(value) for name, value in vars(arguments).items() if name not in unused},
         "columns": data.names if len(data.names) <= MAX_COLUMNS else count(len(data.names), "column"),
+        "check": [asdict(one) for one in rows.findings],
         "preparation": rows.preprocessor.describe(data.X if rows.prepared_before else None),
         "estimator": type(model).__name__ + ("" if inner is None else f"({type(inner).__name__})"),
         "parameters": {name: _plain(value) for name, value in model.get_params().items()},
@@ -225,6 +233,7 @@ def write_results(
         "preprocessor": rows.preprocessor,
         "columns": rows.data.names,
         "roles": asdict(rows.roles),
+        "checking": asdict(rows.checking),
         "findings": json.dumps(report.summary),
     }
     dump(contents, out / layout.MODEL)

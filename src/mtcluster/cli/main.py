@@ -25,6 +25,7 @@ from .errors import InputError
 
 # Commands on files: what each does, and what adds its options. Its module is imported when it is run.
 FILE_COMMANDS = {
+    "check": ("tell what is in the way of a fit to files, and what would be done about it", options.add_check),
     "fit": ("cluster the data sets in files, and write a folder with labels, a model and a report", options.add_fit),
     "predict": ("label the rows of other files with a fitted model", options.add_predict),
     "adapt": (
@@ -106,7 +107,7 @@ def _print(arguments: argparse.Namespace, result: dict[str, Any], lines: Callabl
     try:
         if arguments.json:
             print(json.dumps(result, indent=2, ensure_ascii=False))
-        elif not arguments.quiet or arguments.command == "compare":
+        elif not arguments.quiet or arguments.command in ("check", "compare"):
             print("\n".join(lines(result)))
         sys.stdout.flush()
     except BrokenPipeError:  # such as `mtcluster fit ... | head`

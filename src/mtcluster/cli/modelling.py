@@ -6,11 +6,12 @@ import warnings
 from argparse import Namespace
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.utils.validation import has_fit_parameter
 
 from .._utils.text import count, listed
@@ -24,17 +25,20 @@ from ..inspection._labels import LabelDescription
 from ..metrics import joint_accuracy, task_scores
 from ..model_selection._n_clusters import Selection, select_n_clusters
 from ..model_selection._stability import Stability, stability
-from ..preprocessing import TablePreprocessor
+from ..preprocessing import Finding, TablePreprocessor
+from ..preprocessing._findings import lines_of
+from .cleaning import Checking, cleaned, refuse_stops
 from .console import Console
 from .errors import InputError, input_errors, need
 from .folder import load_model
 from .methods import METHODS
 from .options import Numbers
-from .readers import ColumnRoles, Dataset, read_files
+from .readers import LISTS, ColumnRoles, Dataset, read_files
 
 FITTING, READING, WRITING = 8, 2, 3  # units of work, from which the time left is estimated
 SELECTING, REFITTING = 4 * FITTING, 2 * FITTING
 MOST = 10  # clusters that `--clusters auto` compares
+LOCATIONS = {"keep": "none", "remove": "matched"}  # values of --location as those of task_offset
 CHUNKS = 4  # of the rows per thread of a Dask cluster
 
 
@@ -49,6 +53,8 @@ class Prepared:
     tasks: Array  # (n,) strings
     previous: Any = None  # the model of an earlier fit that is continued
     prepared_before: bool = False  # whether the columns are prepared as in an earlier fit
+    checking: Checking = field(default_factory=Checking)
+    findings: list[Finding] = field(default_factory=list)  # of the check before the fit
 
     @property
     def features(self) -> list[str]:
@@ -61,11 +67,20 @@ def prepare(arguments: Namespace, console: Console) -> Prepared:
     before: Path | None = getattr(arguments, "previous", None)
     previous = None if before is None else continued(before, arguments.method)
     console.begin(f"reading {count(len(arguments.files), 'file')}")
-    lists = {name: tuple(getattr(arguments, name) or ()) for name in ("features", "text", "drop")}
-    roles = ColumnRoles(arguments.task, arguments.id, arguments.label, **lists)
-    data = read_files(arguments.files, roles)
-    stop_words = None if arguments.stop_words == "none" else arguments.stop_words
-    preprocessor = TablePreprocessor(arguments.scale, arguments.impute, roles.text, arguments.tfidf, stop_words)
+    roles, data = read(arguments)
+    checking = Checking.of(arguments)
+    wanted = () if previous is None else previous["columns"]
+    data, findings = cleaned(data, roles, checking, impute=arguments.impute, scale=arguments.scale, wanted=wanted)
+    refuse_stops(findings, data.name)
+    if findings:
+        said = lines_of(findings)
+        console.note("\n".join([f"The check has {count(len(findings), 'finding')} (`mtcluster check`):", *said]))
+    left_out = [name for one in findings for name in one.columns if name not in data.names and name not in roles.drop]
+    roles = replace(roles, drop=(*roles.drop, *dict.fromkeys(left_out)))
+    words = stop_words(arguments.stop_words)
+    preprocessor = TablePreprocessor(
+        arguments.scale, arguments.impute, roles.text, arguments.tfidf, words, checking.dates
+    )
     if before is not None and previous is not None:
         check_columns(data, previous["columns"], before)
         preprocessor = previous["preprocessor"]  # old centres mean nothing among numbers made in another way
@@ -74,10 +89,40 @@ def prepare(arguments: Namespace, console: Console) -> Prepared:
         X = prepare_rows(data.X, tasks=data.tasks)
     console.finish(READING)
     model = None if previous is None else previous["model"]
-    rows = Prepared(data, roles, preprocessor, X, np.asarray(data.tasks, dtype=str), model, previous is not None)
+    rows = Prepared(
+        data, roles, preprocessor, X, np.asarray(data.tasks, dtype=str), model, previous is not None, checking, findings
+    )
     if has_gaps(X):
         _check_linked(rows)
     return rows
+
+
+def read(arguments: Namespace) -> tuple[ColumnRoles, Dataset]:
+    """The rows of the files, and what their columns are used for."""
+    if arguments.task is not None and arguments.task == arguments.label:
+        raise InputError(f"--task and --label are both {arguments.task!r}: known classes are a column of their own.")
+    lists: dict[str, Any] = {name: tuple(getattr(arguments, name) or ()) for name in LISTS}
+    roles = ColumnRoles(arguments.task, arguments.id, arguments.label, **lists)
+    roles = replace(roles, encoding=arguments.encoding, sheet=arguments.sheet)
+    return roles, read_files(arguments.files, roles)
+
+
+def stop_words(asked: str) -> str | list[str] | None:
+    """Words to ignore in texts: those of English, none, or those of a file."""
+    if asked in ("english", "none"):
+        return None if asked == "none" else asked
+    try:
+        words = Path(asked).read_text(encoding="utf-8-sig").split()
+    except (OSError, UnicodeDecodeError) as error:
+        why = getattr(error, "strerror", None) or "it is not encoded as UTF-8"
+        raise InputError(
+            f"--stop-words {asked} is neither english nor none nor a file that can be read: {why}."
+        ) from error
+    if not words:
+        raise InputError(f"--stop-words {asked}: the file holds no word.")
+    vectorizer = TfidfVectorizer(strip_accents="unicode")
+    split = vectorizer.build_analyzer()
+    return list(dict.fromkeys(part for word in words for part in split(word)))
 
 
 def continued(folder: Path, method: str) -> dict[str, Any]:
@@ -205,10 +250,15 @@ def no_missing_values(what: str, rows: Prepared) -> InputError:
 
 def _with_options(arguments: Namespace, method: str, model: Any) -> Any:
     """The model with the options that only some methods have."""
-    for option, name in (("metric", "metric"), ("clusters_per_task", "n_clusters_per_task")):
+    for option, name in (
+        ("metric", "metric"),
+        ("location", "task_offset"),
+        ("clusters_per_task", "n_clusters_per_task"),
+    ):
         value = getattr(arguments, option, None)
         if value is None:
             continue
+        value = LOCATIONS.get(value, value) if option == "location" else value
         if name not in model.get_params(deep=False):
             raise InputError(f"--{option.replace('_', '-')} does not go with --method {method}: use spmtc or lssmtc.")
         model.set_params(**{name: value})

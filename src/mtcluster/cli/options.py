@@ -28,6 +28,7 @@ class Numbers(NamedTuple):
 def add_fit(parser: ArgumentParser) -> None:
     """Add the options of `mtcluster fit`."""
     _add_reading(parser.add_argument_group("what to read"))
+    _add_checking(parser.add_argument_group("what to do about what the check finds"))
     fitting = parser.add_argument_group("what to do")
     _add_preprocessing(fitting)
     known = f"{', '.join(METHODS)} (default spmtc)"
@@ -37,6 +38,8 @@ def add_fit(parser: ArgumentParser) -> None:
     fitting.add_argument("--clusters-per-task", type=_per_task, metavar="TASK=N,...", help=numbers)
     metrics = "how distances are measured: shared (relative to the scatter within clusters), euclidean, auto (default)"
     fitting.add_argument("--metric", choices=("auto", "shared", "euclidean"), help=metrics)
+    location = "tasks that lie apart: keep their location as part of the clusters, remove it, or auto (default)"
+    fitting.add_argument("--location", choices=("auto", "keep", "remove"), help=location)
     before = "folder of an earlier fit to the same columns, whose cluster numbers are kept; also writes changes.csv"
     fitting.add_argument("--previous", type=Path, metavar="DIR", help=before)
     fitting.add_argument("--scheduler", metavar="ADDRESS", help="Dask scheduler to fit on, as in tcp://host:port")
@@ -47,12 +50,23 @@ def add_fit(parser: ArgumentParser) -> None:
     _add_output(writing)
 
 
+def add_check(parser: ArgumentParser) -> None:
+    """Add the options of `mtcluster check`."""
+    _add_reading(parser.add_argument_group("what to read"))
+    checking = parser.add_argument_group("as in fit")
+    _add_checking(checking)
+    _add_preprocessing(checking)
+    parser.add_argument("--quiet", action="store_true", help="print errors only")
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
+
+
 def add_predict(parser: ArgumentParser) -> None:
     """Add the options of `mtcluster predict`."""
     parser.add_argument("model", type=Path, metavar="DIR", help="folder written by `mtcluster fit`")
     parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="files like those of the fit")
     parser.add_argument("--task", metavar="COLUMN", help="column with the task of each row (default: as in the fit)")
     parser.add_argument("--id", metavar="COLUMN", help="column with the name of each row (default: as in the fit)")
+    _add_formats(parser)
     parser.add_argument("--out", required=True, type=Path, metavar="FILE", help="CSV file to write")
     _add_output(parser)
 
@@ -65,6 +79,7 @@ def add_adapt(parser: ArgumentParser) -> None:
     parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="files like those of the fit, of new tasks")
     parser.add_argument("--task", metavar="COLUMN", help="column with the task of each row (default: as in the fit)")
     parser.add_argument("--id", metavar="COLUMN", help="column with the name of each row (default: as in the fit)")
+    _add_formats(parser)
     choices = (
         "rows that no cluster explains: flag (default; cluster -1), none (each gets a cluster), new (new clusters)"
     )
@@ -88,6 +103,7 @@ def add_report(parser: ArgumentParser) -> None:
 def add_compare(parser: ArgumentParser) -> None:
     """Add the options of `mtcluster compare`."""
     _add_reading(parser)
+    _add_checking(parser)
     _add_preprocessing(parser)
     known = f"methods out of {', '.join(METHODS)} (default {','.join(COMPARED)})"
     parser.add_argument("--methods", type=_names, default=list(COMPARED), metavar="A,B", help=known)
@@ -110,10 +126,34 @@ def _add_reading(group: Any) -> None:
     group.add_argument("--task", metavar="COLUMN", help="column with the task (data set) of each row")
     group.add_argument("--id", metavar="COLUMN", help="column with the name of each row")
     group.add_argument("--label", metavar="COLUMN", help="column with known classes, used for scoring only")
+    _add_formats(group)
     lists: dict[str, Any] = {"action": "extend", "type": _names, "metavar": "A,B"}
     group.add_argument("--features", **lists, help="columns to cluster by (default: all that have no other role)")
     group.add_argument("--drop", **lists, help="columns to leave out")
     group.add_argument("--text", action="append", metavar="COLUMN", help="column of texts (may be repeated)")
+
+
+def _add_formats(group: Any) -> None:
+    """Add how files are read."""
+    group.add_argument("--encoding", metavar="NAME", help="encoding of text files, such as cp1252 (default utf-8)")
+    sheets = "sheet of Excel files to read (default: the first); all: every sheet, one task each unless --task is given"
+    group.add_argument("--sheet", metavar="NAME|all", help=sheets)
+
+
+def _add_checking(group: Any) -> None:
+    """Add what is done about what the check finds."""
+    lists: dict[str, Any] = {"action": "extend", "type": _names, "metavar": "A,B"}
+    missing = (
+        'further texts or numbers that stand for missing values, beside "-", "?" and the like; none: empty cells only'
+    )
+    group.add_argument("--missing", **lists, help=missing)
+    dates = "numbers that dates become: year, month, days (since the first); default: columns of dates are left out"
+    group.add_argument("--dates", action="extend", type=_date_parts, metavar="A,B", help=dates)
+    group.add_argument("--min-rows", type=_positive, default=1, metavar="N", help="leave out tasks with fewer rows")
+    group.add_argument("--drop-unnamed", action="store_true", help="leave out rows without a task")
+    group.add_argument("--drop-duplicates", action="store_true", help="leave out rows that repeat an earlier one")
+    spelling = "keep tasks apart whose names differ by case or blanks alone"
+    group.add_argument("--keep-spelling", action="store_true", help=spelling)
 
 
 def _add_preprocessing(group: Any) -> None:
@@ -123,8 +163,8 @@ def _add_preprocessing(group: Any) -> None:
     how = "scale numbers over all tasks (standard) or in each task (within); auto (default): standard for tables only"
     group.add_argument("--scale", choices=scales, default="auto", help=how)
     group.add_argument("--tfidf", action="store_true", help="replace the counts of words in a matrix by TF-IDF")
-    words = "words to ignore in texts (default english)"
-    group.add_argument("--stop-words", choices=("english", "none"), default="english", help=words)
+    words = "words to ignore in texts: english (default), none, or a file with one word per line"
+    group.add_argument("--stop-words", default="english", metavar="english|none|FILE", help=words)
 
 
 def _add_clusters(group: Any) -> None:
@@ -147,6 +187,15 @@ def _add_output(group: Any) -> None:
 def _names(text: str) -> list[str]:
     """Split names at commas; a name that contains a comma is written in double quotes."""
     return [name.strip() for name in next(csv.reader([text], skipinitialspace=True), []) if name.strip()]
+
+
+def _date_parts(text: str) -> list[str]:
+    """Parse parts of dates."""
+    parts = _names(text)
+    wrong = [part for part in parts if part not in ("year", "month", "days")]
+    if wrong or not parts:
+        raise argparse.ArgumentTypeError(f"{text!r} should name some of year, month, days, as in year,month")
+    return parts
 
 
 def _positive(text: str) -> int:

@@ -13,6 +13,7 @@ from ..core.arrays import Array, host
 from ..inspection._outliers import usual_loss
 from ..inspection._words import named
 from . import folder
+from .cleaning import like_fit, refuse_stops
 from .console import Console
 from .errors import InputError, input_errors
 from .modelling import READING, WRITING, noted, told_without_values, without_values
@@ -74,21 +75,25 @@ def read_like_fit(arguments: Namespace, contents: dict[str, Any]) -> Dataset:
         roles,
         **{name: column or getattr(roles, name) for name, column in asked.items()},
         label=None,
+        encoding=arguments.encoding,
+        sheet=arguments.sheet,
         features=tuple(columns) if contents["preprocessor"].is_table_ else roles.features,
         optional=(*(name for name, column in asked.items() if column is None), *LISTS),
     )
     if not all(reader_of(path).has_columns for path in arguments.files):
         roles = replace(roles, **asked)
     data = read_files(arguments.files, roles, one_task=True)
+    refuse_stops(data.findings, data.name)
+    data, told = like_fit(data, contents.get("checking", {}), [str(task) for task in contents["model"].tasks_.tolist()])
     left_out = contents["preprocessor"].left_out_ if data.is_table else []
     notes = _other_columns(data, columns, left_out, ColumnRoles(**contents["roles"]))
     X = with_columns(data, columns, "the fit")
-    return replace(data, X=X, names=columns, notes=(*data.notes, *notes))
+    return replace(data, X=X, names=columns, notes=(*data.notes, *told, *notes))
 
 
 def _other_columns(data: Dataset, columns: list[str], left_out: list[str], roles: ColumnRoles) -> list[str]:
     """What to say of columns that are not those of the fit, which are matched by name."""
-    there, known = set(data.names), {*columns, roles.task, roles.id, roles.label}
+    there, known = set(data.names), {*columns, roles.task, roles.id, roles.label, *roles.drop}
     lacking = [repr(name) for name in columns if name not in (there | set(left_out))]
     unknown = [repr(name) for name in (*data.names, *data.others) if name not in known and not roles.features]
     told = (

@@ -116,6 +116,16 @@ def counts_listed(counts: Mapping[str, int]) -> str:
     return listed(f"{name} ({n})" for name, n in counts.items())
 
 
+def holds_dates(column: Any) -> bool:
+    """Whether the type of a column is that of dates."""
+    return _dtype_kind(column) == "date"
+
+
+def holds_texts(column: Any) -> bool:
+    """Whether the type of a column is that of texts."""
+    return column.dtype.kind not in "iufbmMc" and not holds_dates(column)
+
+
 def _dtype_kind(column: Any) -> str:
     dtype = str(column.dtype).lower()
     if dtype.startswith(("datetime", "timedelta", "period", "date", "time", "duration")):
@@ -127,6 +137,15 @@ def _dtype_kind(column: Any) -> str:
     if isinstance(first, date | time | timedelta):
         return "date"
     return "number" if isinstance(first, Decimal) else "category"
+
+
+def mostly_numbers(column: Any) -> bool:
+    """Whether a column of texts should hold numbers, some of which are written wrongly."""
+    try:
+        _refuse_mistakes(column, MIN_NUMBERS)
+    except TableError:
+        return True
+    return False
 
 
 def _refuse_mistakes(column: Any, min_numbers: float) -> None:

@@ -18,17 +18,19 @@ from .._sklearn_compat import StrOptions
 from .._utils.text import count, listed
 from ..core.arrays import Array
 from ._columns import MISSING, TableError, as_categories, as_frame, column_kind, counts_listed
+from ._dates import DatesMixin
 from ._input import InputMixin, is_table
 from ._numbers import NumbersMixin
 
 MAX_WORDS = 20_000  # of the vocabulary of a column of texts
 
 
-class TablePreprocessor(InputMixin, NumbersMixin, OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+class TablePreprocessor(InputMixin, DatesMixin, NumbersMixin, OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """Turn a table of numbers, categories and texts into a matrix that can be clustered.
 
     Columns of numbers are standardised, columns with few different values are one-hot encoded, and columns of texts
-    become TF-IDF weights of their words. Columns that are none of these, such as dates, are refused by name.
+    become TF-IDF weights of their words. Columns that are none of these are refused by name; dates too, unless `dates`
+    says what they become.
     A matrix is used as it is, unless `scale`, `impute` or `tfidf` say otherwise. Missing values stay missing (NaN),
     which :class:`~mtcluster.SPMTC` takes as such, and columns without any value are left out.
 
@@ -49,13 +51,20 @@ class TablePreprocessor(InputMixin, NumbersMixin, OneToOneFeatureMixin, Transfor
         Whether the matrix holds counts of words, to be replaced by TF-IDF weights.
     stop_words : {"english"}, list of str or None, default="english"
         Words of texts that are ignored, as in :class:`~sklearn.feature_extraction.text.TfidfVectorizer`.
+    dates : sequence of {"year", "month", "days"}, default=()
+        The numbers that dates are turned into: the year, the month (1 to 12), the days since the first date of the
+        column in `fit`. Texts are dates if all of them are written in one way, such as 2024-12-31. Empty: dates are
+        refused.
 
     Attributes
     ----------
     is_table_ : bool
         Whether `fit` was given a data frame.
     numbers_, categories_, texts_ : list of str
-        The columns of a table by what they hold; the features of the output are in this order.
+        The columns of a table by what they hold; the features of the output are in this order. A date is a column of
+        numbers for each of its parts, such as "born (year)".
+    dates_ : dict
+        For each column of dates how it is written, None for a type of dates, and its first day, in days since 1970.
     left_out_ : list of str
         Columns of a table, or numbers of features of a matrix, in which no row has a value; the output lacks them.
     n_missing_ : dict
@@ -92,6 +101,7 @@ class TablePreprocessor(InputMixin, NumbersMixin, OneToOneFeatureMixin, Transfor
         "text": [list, tuple],
         "tfidf": ["boolean"],
         "stop_words": [StrOptions({"english"}), list, None],
+        "dates": [list, tuple],
     }
 
     def __init__(
@@ -101,12 +111,14 @@ class TablePreprocessor(InputMixin, NumbersMixin, OneToOneFeatureMixin, Transfor
         text: Sequence[str] = (),
         tfidf: bool = False,
         stop_words: str | list[str] | None = "english",
+        dates: Sequence[str] = (),
     ) -> None:
         self.scale = scale
         self.impute = impute
         self.text = text
         self.tfidf = tfidf
         self.stop_words = stop_words
+        self.dates = dates
 
     def fit(self, X: Any, y: Any = None, *, tasks: Any = None) -> TablePreprocessor:
         """Learn what the columns hold, and how to turn them into numbers.
@@ -153,9 +165,12 @@ class TablePreprocessor(InputMixin, NumbersMixin, OneToOneFeatureMixin, Transfor
         self.categories_: list[str] = []
         self.texts_: list[str] = []
         self.scaler_, self.tasks_, self.task_scalers_ = None, np.array([]), []
+        self.dates_: dict[str, tuple[str | None, float]] = {}
         X = self._checked(X, reset=True)
         if not self.is_table_:
             return self._fit_numbers(X, tasks)
+        self._fit_dates(X)
+        X = self._without_dates(X)
         self._fit_columns(X)
         frame = as_frame(X, self.numbers_, self.categories_, self.texts_)
         if self.numbers_:
@@ -187,6 +202,7 @@ class TablePreprocessor(InputMixin, NumbersMixin, OneToOneFeatureMixin, Transfor
         X = self._checked(X, reset=False)
         if not self.is_table_:
             return self._transform_numbers(X, tasks)
+        X = self._without_dates(X)
         frame = as_frame(X, self.numbers_, self.categories_, self.texts_)
         if self.numbers_:
             frame[self.numbers_] = self._transform_numbers(np.ascontiguousarray(frame[self.numbers_]), tasks)
@@ -242,6 +258,9 @@ class TablePreprocessor(InputMixin, NumbersMixin, OneToOneFeatureMixin, Transfor
             said.append(f"{count(used, 'feature')} of a matrix, {weighted}{scaled}.")
         if self.numbers_:
             said.append(f"{count(len(self.numbers_), 'column')} ({listed(self.numbers_)}) of numbers, {scaled}.")
+        if self.dates_:
+            parts = listed(self.dates, final=" and ")
+            said.append(f"{count(len(self.dates_), 'column')} ({listed(self.dates_)}) of dates, as {parts}.")
         if self.categories_:
             names = f"{count(len(self.categories_), 'column')} ({listed(self.categories_)})"
             said.append(f"{names} of categories, one-hot encoded as 0 and 1.")

@@ -6,6 +6,7 @@ kind of file, write a `Reader` (a `TableReader` for tables) and add it to `READE
 
 from __future__ import annotations
 
+import codecs
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from ..._utils.text import listed
+from ...preprocessing import Finding
 from ..errors import InputError
 from .base import LISTS, ColumnRoles, Dataset, Reader, kind_of, stem
 from .delimited import DelimitedReader
@@ -46,16 +48,16 @@ READERS: dict[str, Reader] = {
 def read_files(paths: Sequence[Path], roles: ColumnRoles, *, one_task: bool = False) -> Dataset:
     """Read the rows of one file with a column of tasks, or of several files, one per task.
 
-    `one_task` says whether a single file without a column of tasks may be one task, named after the file.
+    `one_task` says whether a single file without a column of tasks may be one task, named after the file; otherwise it
+    is a finding.
     """
     _check_paths(paths)
+    _check_formats(paths, roles)
     reading = replace(roles, optional=(*roles.optional, *LISTS)) if len(paths) > 1 else roles
     parts = [_read(path, reading) for path in paths]
     _check_options(parts, roles)
     if len(parts) == 1 and parts[0].tasks is None and not one_task:
-        hint = _task_hint(parts[0])
-        advice = reader_of(paths[0]).one_task.format(hint=hint)
-        raise InputError(f"{paths[0]} does not say which task each row belongs to: {advice}.")
+        parts = [replace(parts[0], findings=(*parts[0].findings, _no_tasks(paths[0], parts[0])))]
     stems = [stem(path) for path in paths]
     shown = stems if len(set(stems)) == len(stems) else [str(path) for path in paths]
     for k, (part, name) in enumerate(zip(parts, shown, strict=True)):
@@ -94,6 +96,28 @@ def _check_options(parts: Sequence[Dataset], roles: ColumnRoles) -> None:
     for option, name in sorted(frozenset.intersection(*(part.lacking for part in parts))):
         if option not in roles.optional:
             raise InputError(f"No file has a column {name!r} (--{option}).")
+
+
+def _check_formats(paths: Sequence[Path], roles: ColumnRoles) -> None:
+    """Refuse options that no file can use, and encodings that nobody knows."""
+    if roles.encoding is not None:
+        try:
+            codecs.lookup(roles.encoding)
+        except LookupError:
+            raise InputError(f"--encoding {roles.encoding} is not known: use utf-8, cp1252 or another.") from None
+    readers = [reader_of(path) for path in paths]
+    for value, option, able, kinds in (
+        (roles.encoding, "encoding", "has_encoding", "text files (.csv, .tsv)"),
+        (roles.sheet, "sheet", "has_sheets", "Excel files"),
+    ):
+        if value is not None and not any(getattr(reader, able) for reader in readers):
+            raise InputError(f"--{option} is for {kinds}, and there are none among the files.")
+
+
+def _no_tasks(path: Path, part: Dataset) -> Finding:
+    advice = reader_of(path).one_task.format(hint=_task_hint(part))
+    found = f"{path.name} does not say which task each row belongs to."
+    return Finding("no_tasks", (), found, f"{advice[0].upper()}{advice[1:]}.", stops=True)
 
 
 def _read(path: Path, roles: ColumnRoles) -> Dataset:

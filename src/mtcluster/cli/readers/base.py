@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from ..._utils.text import count, listed
+from ..._utils.text import listed
 from ...core.arrays import Array
+from ...preprocessing import Finding
 from ..errors import InputError
 
 LARGEST_WHOLE = 2**53  # whole numbers below it are exact as floats
@@ -23,7 +24,7 @@ LISTS = ("features", "text", "drop")
 
 @dataclass(frozen=True)
 class ColumnRoles:
-    """What the columns of the files are used for."""
+    """What the columns of the files are used for, and how files are read."""
 
     task: str | None = None  # column with the task of each row
     id: str | None = None  # column with the name of each row
@@ -32,6 +33,8 @@ class ColumnRoles:
     text: tuple[str, ...] = ()  # columns that hold texts
     drop: tuple[str, ...] = ()  # columns to leave out
     optional: tuple[str, ...] = ()  # of all these, those whose columns a file may lack
+    encoding: str | None = None  # of text files; None: UTF-8
+    sheet: str | None = None  # of Excel files: a name, "all", or None for the first
 
     def found_in(self, source: str, columns: Sequence[str]) -> ColumnRoles:
         """The same roles, without optional ones whose column is not there; other missing columns are refused."""
@@ -57,9 +60,9 @@ class ColumnRoles:
             raise InputError(f"{source} has none of the columns {wanted}; {columns_of(columns)}.")
         return frozenset((option, name) for option, names in found.items() for name in names)
 
-    def labels_of(self, source: str, frame: Any) -> dict[str, Array | None]:
+    def labels_of(self, frame: Any) -> dict[str, Array | None]:
         """The tasks, ids and known classes of the rows of a data frame, None for roles that no column has."""
-        return {role: _as_strings(source, frame, getattr(self, role), role) for role in ROLES}
+        return {role: _as_strings(frame, getattr(self, role)) for role in ROLES}
 
 
 @dataclass(frozen=True)
@@ -69,13 +72,15 @@ class Dataset:
     files: tuple[Path, ...]
     X: Any  # pandas data frame, array or CSR matrix
     names: list[str]  # of its columns
-    tasks: Array | None  # (n,) strings; None if the file does not name them
-    ids: Array  # (n,) strings
+    tasks: Array | None  # (n,) strings, None where a row has none; None if the file does not name them
+    ids: Array  # (n,) strings, None where a row has none
     classes: Array | None = None  # (n,) strings, None where not known
     counts: tuple[int, ...] = ()  # number of rows of each file
     notes: tuple[str, ...] = ()  # decisions of the reader that the user should know
     lacking: frozenset[tuple[str, str]] = frozenset()  # options, and columns that they name and the file lacks
     others: tuple[str, ...] = ()  # columns that have no role
+    findings: tuple[Finding, ...] = ()  # what the reader found wrong
+    rows: Array | None = None  # positions of the rows in the files; None: all rows are there
 
     @property
     def is_table(self) -> bool:
@@ -96,6 +101,7 @@ class Dataset:
 
     def place(self, row: int) -> tuple[Path, int]:
         """The file of a row, and the number of the row in it, from 1."""
+        row = row if self.rows is None else int(self.rows[row])
         ends = np.cumsum(self.counts)
         k = int(np.searchsorted(ends, row, side="right"))
         return self.files[k], int(row - ends[k] + self.counts[k]) + 1
@@ -106,6 +112,7 @@ class Reader(ABC):
 
     has_columns = True  # whether options can name columns with tasks, ids and classes
     names_rows = False  # whether the file names its rows itself
+    has_encoding, has_sheets = False, False  # whether --encoding and --sheet say how to read it
     one_task = "name its column with --task{hint}, or give several files, one per task"  # if it does not say the tasks
 
     @abstractmethod
@@ -142,15 +149,12 @@ def columns_of(columns: Sequence[str]) -> str:
     return f"its columns are {listed(map(repr, columns))}" if columns else "it has no columns"
 
 
-def _as_strings(source: str, frame: Any, column: str | None, role: str) -> Array | None:
-    """A column as strings, whole numbers without a decimal point; only classes may be missing."""
+def _as_strings(frame: Any, column: str | None) -> Array | None:
+    """A column as strings, whole numbers without a decimal point; None where there is no value."""
     if column is None:
         return None
     values = frame[column]
     missing = values.isna().to_numpy()
-    if missing.any() and role != "label":
-        where = f"{count(int(missing.sum()), 'row')}, first in row {missing.argmax() + 1}"
-        raise InputError(f"{source}: column {column!r} is empty in {where}: every row needs a value (--{role}).")
     found = np.full(len(values), None, dtype=object)
     given = values[~missing]
     if given.dtype.kind == "f" and bool(((given % 1 == 0) & (given.abs() < LARGEST_WHOLE)).all()):

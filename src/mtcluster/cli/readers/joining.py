@@ -11,6 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from ..._utils.text import listed
+from ...preprocessing import Finding
 from ..errors import InputError
 from .base import Dataset, numbered
 
@@ -36,6 +37,7 @@ def joined(parts: Sequence[Dataset]) -> Dataset:
         counts=tuple(n for part in parts for n in part.counts),
         notes=tuple(note for part in parts for note in part.notes),
         others=tuple(dict.fromkeys(name for part in parts for name in part.others)),
+        findings=tuple(finding for part in parts for finding in _placed(part)),
     )
 
 
@@ -68,6 +70,11 @@ def with_columns(part: Dataset, names: list[str], of: str) -> Any:
     found = np.full((len(part), len(names)), np.nan, dtype=np.result_type(part.X.dtype, np.float32))
     found[:, [j for _, j in known]] = part.X[:, [i for i, _ in known]]
     return found
+
+
+def _placed(part: Dataset) -> list[Finding]:
+    """What a reader found, with the file."""
+    return [replace(one, found=f"{part.files[0].name}: {one.found}") for one in part.findings]
 
 
 def _stacked(values: list[Any]) -> Any:

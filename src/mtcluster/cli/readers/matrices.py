@@ -69,7 +69,7 @@ class AnnDataReader(Reader):
         X = sparse.csr_matrix(cells.X) if sparse.issparse(cells.X) else np.asarray(cells.X)
         X = X.astype(np.result_type(X.dtype, np.float32), copy=False)
         source = f"{path}: obs"
-        labels = roles.found_in(source, list(cells.obs.columns)).labels_of(source, cells.obs)
+        labels = roles.found_in(source, list(cells.obs.columns)).labels_of(cells.obs)
         ids = np.asarray(cells.obs_names, dtype=object) if labels["id"] is None else labels["id"]
         note = f"X of {path.name} holds whole numbers: if these are counts, normalise them and take logarithms first."
         genes = [str(gene) for gene in cells.var_names]

@@ -8,10 +8,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from ..._utils.text import count, listed
+from ...preprocessing import Finding
+from ...preprocessing._findings import shown
 from ..errors import InputError, need
 from .base import ColumnRoles, Dataset, Reader, columns_of, row_numbers
 
 ROW = "(row)"  # the name given to a first column without one
+SHEET = "(sheet)"  # the name of the column with the sheet of each row
 
 
 class TableReader(Reader):
@@ -32,18 +36,18 @@ class TableReader(Reader):
             frame = frame.reset_index()
         frame.columns = [str(column).strip() for column in frame.columns]
         frame, roles, more = _named(path, frame, roles)
-        repeated = sorted(set(frame.columns[frame.columns.duplicated()]))
-        if repeated:
-            raise InputError(f"{path} has several columns named {repeated[0]!r}: column names must be unique.")
+        frame, findings = _told_apart(frame)
         columns = list(frame.columns)
+        if SHEET in columns and roles.task is None:
+            roles = replace(roles, task=SHEET)
         roles = roles.found_in(str(path), columns)
         lacking = roles.lacking_in(str(path), columns)
         used = _features(path, columns, roles)
         others = tuple(c for c in columns if c not in (*used, roles.task, roles.id, roles.label, *roles.drop))
-        labels = roles.labels_of(str(path), frame)
+        labels = roles.labels_of(frame)
         ids = row_numbers(len(frame)) if labels["id"] is None else labels["id"]
         data = Dataset((path,), frame[used], used, labels["task"], ids, labels["label"], notes=(*notes, *more))
-        return replace(data, lacking=lacking, others=others)
+        return replace(data, lacking=lacking, others=others, findings=findings)
 
 
 class PandasReader(TableReader):
@@ -60,18 +64,58 @@ class PandasReader(TableReader):
 
 
 class ExcelReader(TableReader):
-    """Reads the first sheet of Excel files."""
+    """Reads a sheet of an Excel file, or all: each is a task then, unless a column names the tasks."""
 
     package = "openpyxl"
+    has_sheets = True
 
     def frame(self, path: Path, roles: ColumnRoles) -> tuple[Any, tuple[str, ...]]:
-        """Read with pandas, and note that other sheets were ignored."""
+        """Read with pandas, and note what was read if there are several sheets."""
         import pandas as pd
 
         with pd.ExcelFile(path) as book:
-            sheets = book.sheet_names
-            note = f"{path.name} has {len(sheets)} sheets; the first, {sheets[0]!r}, was read."
-            return book.parse(0), (note,) if len(sheets) > 1 else ()
+            sheets = [str(name) for name in book.sheet_names]
+            if roles.sheet is None or roles.sheet in sheets:
+                name = roles.sheet or sheets[0]
+                which = f"{name!r} was read" if roles.sheet else f"the first, {name!r}, was read (--sheet)"
+                note = f"{path.name} has {len(sheets)} sheets; {which}."
+                return _sheet(book, name), (note,) if len(sheets) > 1 else ()
+            if roles.sheet != "all":
+                raise InputError(f"{path} has no sheet {roles.sheet!r} (--sheet); it has {listed(map(repr, sheets))}.")
+            parts = {name: part for name in sheets if len(part := _sheet(book, name))}
+        if not parts:
+            raise InputError(f"{path} has no rows in any of its {count(len(sheets), 'sheet')}.")
+        each = [part if roles.task in part else part.assign(**{SHEET: name}) for name, part in parts.items()]
+        left_out = listed(repr(name) for name in sheets if name not in parts)
+        note = f"{path.name}: {count(len(parts), 'sheet')} were read" + f"; empty: {left_out}" * bool(left_out) + "."
+        return pd.concat(each, ignore_index=True), (note,)
+
+
+def _sheet(book: Any, name: str) -> Any:
+    """A sheet with the names of its columns as they are: pandas would number those that repeat."""
+    import pandas as pd
+
+    frame = book.parse(name)
+    if len(frame.columns):
+        head = book.parse(name, header=None, nrows=1).iloc[0].tolist()
+        if len(head) == len(frame.columns):
+            frame.columns = [old if pd.isna(own) else own for own, old in zip(head, frame.columns, strict=True)]
+    return frame
+
+
+def _told_apart(frame: Any) -> tuple[Any, tuple[Finding, ...]]:
+    """The table with columns of one name numbered, and what to say about them."""
+    repeated = sorted(set(frame.columns[frame.columns.duplicated()]))
+    if not repeated:
+        return frame, ()
+    seen: dict[str, int] = {}
+    names = []
+    for name in frame.columns:
+        seen[name] = seen.get(name, 0) + 1
+        names.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
+    found = f"Several columns are named {listed(map(shown, repeated))}."
+    done = "Column names must be unique: rename them in the file."
+    return frame.set_axis(names, axis=1), (Finding("header", tuple(repeated), found, done, stops=True),)
 
 
 def _named(path: Path, frame: Any, roles: ColumnRoles) -> tuple[Any, ColumnRoles, tuple[str, ...]]:

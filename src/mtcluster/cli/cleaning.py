@@ -1,0 +1,128 @@
+"""The rows of files, checked before they are clustered, and what is done about what was found."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from .._utils.text import count, listed
+from ..core.arrays import Array
+from ..preprocessing import Finding
+from ..preprocessing._check import examined
+from ..preprocessing._draft import Draft
+from ..preprocessing._findings import lines_of, shown
+from ..preprocessing._markers import without_markers
+from ..preprocessing._spelling import plain_name
+from .errors import InputError
+from .readers import ColumnRoles, Dataset
+
+
+@dataclass(frozen=True)
+class Checking:
+    """What is done about what a check finds, as options say."""
+
+    missing: tuple[str, ...] | None = ()  # further texts that stand for missing values; None: only empty cells
+    dates: tuple[str, ...] = ()  # what dates are turned into; empty: they are left out
+    min_rows: int = 1
+    drop_unnamed: bool = False
+    drop_duplicates: bool = False
+    keep_spelling: bool = False
+
+    @classmethod
+    def of(cls, arguments: Namespace) -> Checking:
+        """Those of the command line."""
+        missing = tuple(arguments.missing or ())
+        return cls(
+            missing=None if missing == ("none",) else missing,
+            dates=tuple(arguments.dates or ()),
+            min_rows=arguments.min_rows,
+            drop_unnamed=arguments.drop_unnamed,
+            drop_duplicates=arguments.drop_duplicates,
+            keep_spelling=arguments.keep_spelling,
+        )
+
+
+def cleaned(
+    data: Dataset, roles: ColumnRoles, checking: Checking, *, impute: str | None, scale: str, wanted: Sequence[str] = ()
+) -> tuple[Dataset, list[Finding]]:
+    """What is left of the rows and columns, and all that was found; columns that are `wanted` are kept."""
+    draft = Draft(
+        X=data.X,
+        names=list(data.names),
+        tasks=data.tasks,
+        ids=None if roles.id is None else data.ids,
+        rows=np.arange(len(data)),
+        wanted=frozenset((*roles.features, *wanted)),
+        text=roles.text,
+        impute=impute is not None,
+        scale=scale if scale != "auto" else "standard" if data.is_table else "none",
+        where=lambda row: _place(data, row),
+        task_column=f"column {roles.task!r}",
+        id_column=f"column {roles.id!r}",
+        **asdict(checking),
+    )
+    found = examined(draft)
+    kept = replace(
+        data,
+        X=found.X.reset_index(drop=True) if data.is_table else found.X,
+        names=draft.names,
+        tasks=found.tasks,
+        ids=data.ids[found.rows],
+        classes=None if data.classes is None else data.classes[found.rows],
+        rows=None if len(found.rows) == len(data) else found.rows,
+    )
+    return kept, sorted([*data.findings, *found.findings], key=lambda one: not one.stops)
+
+
+def refuse_stops(findings: Sequence[Finding], name: str) -> None:
+    """One error for all that stops a fit."""
+    stops = [one for one in findings if one.stops]
+    if len(stops) == 1:
+        [one] = stops
+        raise InputError(" ".join(part for part in (f"{name}: {one.found}", one.done, one.option) if part))
+    if stops:
+        plain = [replace(one, stops=False) for one in stops]
+        many = f"{name} cannot be clustered as it is; {count(len(stops), 'thing')} to change:"
+        raise InputError("\n".join([many, *lines_of(plain)]))
+
+
+def told(findings: Sequence[Finding]) -> list[str]:
+    """What was found and done, without what is told elsewhere."""
+    return [f"{one.found} {one.done}" for one in findings if not one.stops and one.kind not in ("missing", "empty")]
+
+
+def like_fit(data: Dataset, checking: dict[str, Any], tasks: Sequence[str]) -> tuple[Dataset, list[str]]:
+    """New rows with markers of missing values and names of tasks as in the fit, and notes about them."""
+    options = Checking(**checking)
+    notes = []
+    unnamed = _unnamed(data.tasks)
+    if unnamed is not None:
+        raise InputError(f"{data.name}: no task in {_place(data, unnamed)}: every row needs one (--task).")
+    if data.is_table and options.missing is not None:
+        found = {name: without_markers(data.X[name], options.missing) for name in data.X.columns}
+        changed = {name: column for name, (column, counts) in found.items() if counts}
+        if changed:
+            data = replace(data, X=data.X.assign(**changed))
+            notes.append(f"Texts that stand for missing values: {listed(map(shown, changed))}.")
+    if data.tasks is not None and not options.keep_spelling:
+        known = {plain_name(task): task for task in tasks}
+        others = {name: known[plain_name(name)] for name in set(data.tasks) - set(tasks) if plain_name(name) in known}
+        if others:
+            data = replace(data, tasks=np.array([others.get(task, task) for task in data.tasks], dtype=object))
+            pairs = listed(f"{name!r} as {known!r}" for name, known in sorted(others.items()))
+            notes.append(f"Names of tasks that differ from those of the fit by case or blanks alone: {pairs}.")
+    return data, notes
+
+
+def _unnamed(tasks: Array | None) -> int | None:
+    empty = [] if tasks is None else [i for i, task in enumerate(tasks) if task is None or not str(task).strip()]
+    return empty[0] if empty else None
+
+
+def _place(data: Dataset, row: int) -> str:
+    path, number = data.place(row)
+    return f"row {number}" + f" of {path.name}" * (len(data.files) > 1)

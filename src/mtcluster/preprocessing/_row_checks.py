@@ -1,0 +1,119 @@
+"""What can be wrong with the rows of a table: their tasks, their ids, copies of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from .._utils.text import count, listed
+from ._draft import Draft
+from ._findings import Finding, shown
+from ._spelling import spellings
+
+SMALL = 5  # rows of a task that cannot be recognised as related or not
+
+
+def unnamed(draft: Draft) -> Iterator[Finding]:
+    """Rows without a task."""
+    if draft.tasks is None:
+        return
+    empty = np.array([task is None or not str(task).strip() for task in draft.tasks])
+    if not empty.any():
+        return
+    first = draft.where(int(draft.rows[empty.argmax()]))
+    found = f"{count(int(empty.sum()), 'row')} without a task ({draft.task_column}), first in {first}."
+    if empty.all():
+        yield Finding("unnamed", (), "No row has a task.", "Every row needs one.", "", True)
+    elif draft.drop_unnamed:
+        draft.keep(np.flatnonzero(~empty))
+        yield Finding("unnamed", (), found, f"{_are(int(empty.sum()))} left out.")
+    else:
+        yield Finding("unnamed", (), found, "Every row needs one; to leave such rows out:", "--drop-unnamed", True)
+
+
+def spelling(draft: Draft) -> Iterator[Finding]:
+    """Tasks whose names differ by case or blanks alone."""
+    if draft.tasks is None:
+        return
+    names, counts = np.unique([task for task in draft.tasks if task is not None], return_counts=True)
+    groups = spellings(dict(zip(names.tolist(), counts.tolist(), strict=True)))
+    if not groups:
+        return
+    told = [f"{listed(map(repr, [best, *others]), final=' and ')}" for best, others in groups.items()]
+    found = f"Names of tasks that differ by case or blanks alone: {listed(told, final='; ')}."
+    if draft.keep_spelling:
+        yield Finding("spelling", (), found, "They stay apart, as --keep-spelling says.")
+        return
+    joined = {other: best for best, others in groups.items() for other in others}
+    draft.tasks = np.array([joined.get(task, task) for task in draft.tasks], dtype=object)
+    best = listed(map(repr, groups))
+    yield Finding("spelling", (), found, f"They are joined, under the name used most: {best}.", "--keep-spelling")
+
+
+def small_tasks(draft: Draft) -> Iterator[Finding]:
+    """Tasks that are too small, or too many."""
+    if draft.tasks is None:
+        return
+    given = np.array([task is not None for task in draft.tasks])
+    names, sizes = np.unique(draft.tasks[given].astype(str), return_counts=True)
+    if len(names) > max(len(draft.rows) / 2, 2):
+        found = f"There are {len(names)} tasks of {count(len(draft.rows), 'row')}."
+        yield Finding("tasks", (), found, "A task is a group of rows: is this the right column (--task)?", "", True)
+        return
+    least = max(draft.min_rows, 1)
+    if gone := names[sizes < least].tolist():
+        if len(gone) == len(names):
+            most = int(sizes.max())
+            found = f"No task has {least} rows; the largest has {most}."
+            yield Finding("small", (), found, "Ask for fewer:", f"--min-rows {most}", True)
+            return
+        n = int(sizes[sizes < least].sum())
+        draft.keep(np.flatnonzero(~np.isin(draft.tasks.astype(str), gone) | ~given))
+        found = f"{count(len(gone), 'task')} with fewer than {count(least, 'row')}: {listed(map(shown, gone))}."
+        yield Finding("small", (), found, f"Left out, {count(n, 'row')} in all, as --min-rows says.")
+    small = [(name, n) for name, n in zip(names.tolist(), sizes.tolist(), strict=True) if least <= n < SMALL]
+    if small:
+        told = listed(f"{shown(name)} ({n})" for name, n in small)
+        some = f"--min-rows {SMALL}" if len(small) < len(names) - len(gone) else ""  # else none would be left
+        what = f"{'A task' if len(small) == 1 else 'Tasks'} of few rows: {told}."
+        yield Finding("small", (), what, f"{_are(len(small))} kept.", some)
+
+
+def repeated_ids(draft: Draft) -> Iterator[Finding]:
+    """Ids that several rows have."""
+    if draft.ids is None:
+        return
+    empty = np.array([value is None for value in draft.ids])
+    if empty.any():
+        first = draft.where(int(draft.rows[empty.argmax()]))
+        found = f"{count(int(empty.sum()), 'row')} without an id ({draft.id_column}), first in {first}."
+        yield Finding("ids", (), found, "Every row needs one: name another column with --id, or none.", "", True)
+    names, counts = np.unique(draft.ids[~empty].astype(str), return_counts=True)
+    if (counts > 1).any():
+        several = names[counts > 1].tolist()
+        found = f"{count(len(several), 'id')} of several rows: {listed(map(shown, several), shown=3)}."
+        yield Finding("ids", (), found, "They are kept: rows with one id can be told apart by their order alone.")
+
+
+def repeated_rows(draft: Draft) -> Iterator[Finding]:
+    """Rows that repeat an earlier one in all columns, also in their task and id."""
+    others = {f"\0{i}": values for i, values in enumerate((draft.tasks, draft.ids)) if values is not None}
+    try:
+        copies = draft.X.assign(**others).duplicated().to_numpy()
+    except TypeError:  # cells that cannot be compared
+        return
+    if not copies.any():
+        return
+    n, first = int(copies.sum()), draft.where(int(draft.rows[copies.argmax()]))
+    found = f"{count(n, 'row')} {'repeats' if n == 1 else 'repeat'} an earlier row in all columns, first {first}."
+    if draft.drop_duplicates:
+        draft.keep(np.flatnonzero(~copies))
+        yield Finding("repeated_rows", (), found, f"{_are(n)} left out.")
+    else:
+        draft.copies = copies
+        yield Finding("repeated_rows", (), found, f"{_are(n)} kept, and each counts.", "--drop-duplicates")
+
+
+def _are(n: int) -> str:
+    return "It is" if n == 1 else "They are"
