@@ -609,7 +609,7 @@ def test_a_bug_is_exit_code_1(run, files, monkeypatch):
 
 
 def test_whole_numbers_with_gaps_are_shown_in_the_report(run, survey, tmp_path):
-    survey["children"] = pd.array([None, 2] * 60, dtype="Int64")
+    survey["children"] = pd.array([None, 2, None, 3] * 30, dtype="Int64")
     survey.drop(columns="class").to_parquet(tmp_path / "survey.parquet")
     code, _, err = run("fit", "survey.parquet", "--task", "country", "--id", "person", "--clusters", 3, "--refits", 0,
                        "--impute", "median", "--out", "run")  # fmt: skip

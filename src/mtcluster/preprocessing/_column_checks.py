@@ -14,7 +14,7 @@ from ._columns import TableError, as_numbers, column_kind, holds_dates, holds_te
 from ._dates import dates_in
 from ._draft import Draft
 from ._findings import Finding, one_option, option, shown
-from ._identifiers import identifier
+from ._identifiers import identifier, ranks
 from ._markers import without_markers
 
 MANY = 8  # columns whose missing values are told one by one
@@ -96,9 +96,14 @@ def identifiers(draft: Draft) -> Iterator[Finding]:
     """Columns that name or number the rows."""
     once = np.ones(len(draft.rows), dtype=bool) if draft.copies is None else ~draft.copies
     X, codes = draft.X[once], draft.codes()[once]
+    alike = [name for name in draft.describing() if ranks(X[name])]
+    if len(alike) > 1:  # rows are numbered once
+        what = f"{_columns(alike)} of ranks: each number occurs once."
+        yield Finding("ranks", tuple(alike), what, "They are used as they are.", option("--drop", *alike))
     found = {}
     for name in draft.describing():
-        if not _described_otherwise(X[name]) and (why := identifier(X[name], codes)):
+        known = _described_otherwise(X[name]) or (len(alike) > 1 and name in alike)
+        if not known and (why := identifier(X[name], codes)):
             found[name] = why
     if len(found) == draft.X.shape[1]:
         return

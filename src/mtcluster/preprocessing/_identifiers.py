@@ -13,8 +13,19 @@ LEAST = 8  # rows that say anything about a column
 SURPRISE = 14.0  # −log of the probability that values of chance do not repeat, from which they are numbers of rows
 DECIMALS = 4  # of numbers that may lie on a grid
 SEVERAL = 3.0  # words of a text, on average, rather than of a name
-NAMED = re.compile(r"(^|[^a-z])(id|ids|uuid|guid|rowid|idx|index|nr|no|number|key|serial|barcode)([^a-z]|$)")
+NAMED = re.compile(r"(^|[^a-z])(id|ids|uuid|guid|rowid|idx|barcode)([^a-z]|$)|(^|[^a-z])(nr|no)$")
 HUMPS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+
+
+def ranks(column: Any) -> bool:
+    """Whether a column numbers the rows in another order than theirs, as ranks do, and is not called an identifier."""
+    if column.dtype.kind not in "iuf" or len(column) < LEAST or _called_id(str(column.name)):
+        return False
+    values = column.to_numpy(dtype=np.float64)
+    whole = _on_grid(values)
+    return (
+        whole is not None and np.array_equal(np.sort(whole), np.arange(len(whole))) and bool(np.any(np.diff(whole) < 0))
+    )
 
 
 def identifier(column: Any, codes: Array) -> str:

@@ -5,24 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-MARKERS = (
-    "-",
-    "?",
-    "--",
-    "---",
-    ".",
-    "..",
-    "n.a.",
-    "n/a",
-    "na",
-    "nan",
-    "none",
-    "null",
-    "missing",
-    "unknown",
-    "#n/a",
-    "x",
-)
+MARKERS = ("-", "?", "--", "---", ".", "..", "n.a.", "n/a", "na", "nan", "none", "null", "missing", "unknown", "#n/a")
 PLAIN = ("-", "?", "--", "---")  # those that are no category either
 MOST = 0.5  # share of the other values that are numbers, from which a marker stands for a missing number
 

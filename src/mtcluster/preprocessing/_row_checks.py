@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from ._draft import Draft
 from ._findings import Finding, shown
 from ._spelling import spellings
 
+COINCIDENCES = 3.0  # times as many repeated rows as chance would give that are no coincidence
 SMALL = 5  # rows of a task that cannot be recognised as related or not
 
 
@@ -99,11 +101,12 @@ def repeated_ids(draft: Draft) -> Iterator[Finding]:
 def repeated_rows(draft: Draft) -> Iterator[Finding]:
     """Rows that repeat an earlier one in all columns, also in their task and id."""
     others = {f"\0{i}": values for i, values in enumerate((draft.tasks, draft.ids)) if values is not None}
+    frame = draft.X.assign(**others)
     try:
-        copies = draft.X.assign(**others).duplicated().to_numpy()
+        copies = frame.duplicated().to_numpy()
     except TypeError:  # cells that cannot be compared
         return
-    if not copies.any():
+    if copies.sum() <= COINCIDENCES * _by_chance(frame):
         return
     n, first = int(copies.sum()), draft.where(int(draft.rows[copies.argmax()]))
     found = f"{count(n, 'row')} {'repeats' if n == 1 else 'repeat'} an earlier row in all columns, first {first}."
@@ -113,6 +116,14 @@ def repeated_rows(draft: Draft) -> Iterator[Finding]:
     else:
         draft.copies = copies
         yield Finding("repeated_rows", (), found, f"{_are(n)} kept, and each counts.", "--drop-duplicates")
+
+
+def _by_chance(frame: Any) -> float:
+    """How many rows would repeat another one by chance, if columns had nothing to do with each other."""
+    n = len(frame)
+    with np.errstate(under="ignore"):
+        alike = np.prod([float((frame[name].value_counts(dropna=False) / n).pow(2).sum()) for name in frame.columns])
+    return float(n * (n - 1) / 2 * alike)
 
 
 def _are(n: int) -> str:

@@ -77,8 +77,8 @@ class ExcelReader(TableReader):
             sheets = [str(name) for name in book.sheet_names]
             if roles.sheet is None or roles.sheet in sheets:
                 name = roles.sheet or sheets[0]
-                which = f"{name!r} was read" if roles.sheet else f"the first, {name!r}, was read (--sheet)"
-                note = f"{path.name} has {len(sheets)} sheets; {which}."
+                which = "" if roles.sheet else "the first, "
+                note = f"{path.name} has {len(sheets)} sheets; {which}{name!r}, was read. Others: --sheet NAME|all."
                 return _sheet(book, name), (note,) if len(sheets) > 1 else ()
             if roles.sheet != "all":
                 raise InputError(f"{path} has no sheet {roles.sheet!r} (--sheet); it has {listed(map(repr, sheets))}.")
