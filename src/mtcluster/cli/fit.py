@@ -20,6 +20,7 @@ from .._utils.text import count, versions
 from ..consensus import shared_embeddings
 from ..core.arrays import Array, host
 from ..inspection._certainty import plain_selection, plain_stability
+from ..inspection._meaning import CAUTION, NO_STRUCTURE, meaning
 from ..inspection._outliers import easiness, outlier_scores
 from ..inspection._relations import Relations, relations
 from ..inspection._report import Report, make_report
@@ -80,6 +81,7 @@ def run(arguments: Namespace, console: Console) -> dict[str, Any]:
         "changes": _plain_changes(model),
         "relations": [row | {"support": float(f"{row['support']:.6g}")} for row in related.rows()],
         "found": related.sentences,
+        "meaning": meaning(described, related, found),
         "check": settings["check"],
         "missing": report.summary["missing"],
         "n_without_values": int(np.count_nonzero(modelling.without_values(rows.X))),
@@ -93,15 +95,17 @@ def lines(result: dict[str, Any]) -> list[str]:
     """The result as printed."""
     sizes = [{"task": task} | {f"cluster {j}": n for j, n in enumerate(own)} for task, own in result["sizes"].items()]
     totals = f"{result['n_rows']} rows in {count(len(sizes), 'task')}, {count(result['n_clusters'], 'cluster')}"
-    said = [f"{totals}, {result['seconds']:.1f} s.", *result["lines"], "", str(Table.from_rows(sizes)), ""]
-    said += [*(result["missing"] or {"sentences": []})["sentences"], *result["found"]]
+    said = [f"{totals}, {result['seconds']:.1f} s.", *result["meaning"], "", str(Table.from_rows(sizes)), ""]
     if result["changes"] is not None:
         said += ["Since the previous fit:", *result["changes"]["sentences"]]
     if result["left_alone"]:
         alone = ", ".join(result["left_alone"])
         said.append(f"Clustered separately, as they have too little in common with the other tasks: {alone}.")
     if result["stability"] is not None:
-        said += result["stability"]["sentences"]
+        said += result["stability"]["sentences"][1:2]
+    said += [*result["lines"], *(result["missing"] or {"sentences": []})["sentences"]]
+    if result["verdict"] == NO_STRUCTURE:
+        said.append(CAUTION)
     files = layout.FILES if result["changes"] is None else layout.KNOWN
     return [*said, f"Written to {result['out']}: {', '.join(files)}. Open report.html in a browser."]
 

@@ -14,12 +14,13 @@ from ._columns import TableError, as_numbers, column_kind, holds_dates, holds_te
 from ._dates import dates_in
 from ._draft import Draft
 from ._findings import Finding, one_option, option, shown
-from ._identifiers import identifier, ranks
+from ._identifiers import LEAST, identifier, ranks
 from ._markers import without_markers
 
 MANY = 8  # columns whose missing values are told one by one
 APART = 10.0  # ratio of the spread of a feature to the usual one, from which it dominates
 CODES = (9, 99, 999, 9999, 99999, 999999)  # that surveys write for missing values, also with a minus
+PAIRED = 200  # columns of numbers that are compared in pairs
 COPIES = 9  # digits up to which a column is a copy of another
 
 
@@ -154,11 +155,27 @@ def copies(draft: Draft) -> Iterator[Finding]:
             found[name] = first[key]
         elif key is not None:
             first.setdefault(key, name)
+    found |= _copies_with_gaps(draft, [name for name in draft.X.columns if name not in found])
     if found:
         draft.leave_out(list(found))
         told = listed(f"{shown(name)} as {shown(other)}" for name, other in found.items())
         are = f"{_are('left out', list(found))}, so that nothing counts twice."
         yield Finding("copies", tuple(found), f"Columns that say the same as another: {told}.", are)
+
+
+def _copies_with_gaps(draft: Draft, names: list[str]) -> dict[str, str]:
+    """Columns of numbers with missing values that say the same as another where both have one, and which."""
+    numbers = [name for name in names if draft.X[name].dtype.kind in "iuf"]
+    gaps = draft.X[numbers].isna().sum()
+    if not gaps.any() or len(numbers) > PAIRED:
+        return {}
+    found: dict[str, str] = {}
+    alike = draft.X[numbers].corr(min_periods=max(LEAST, len(draft.X) // 2)).abs().to_numpy() > 1 - 10.0**-COPIES
+    for i, j in zip(*np.nonzero(np.triu(alike, 1)), strict=True):
+        more, less = sorted((numbers[i], numbers[j]), key=lambda name: -gaps[name])
+        if gaps[more] and more not in draft.wanted and less not in found:
+            found.setdefault(more, less)
+    return found
 
 
 def unusable(draft: Draft) -> Iterator[Finding]:

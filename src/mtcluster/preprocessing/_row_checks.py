@@ -13,6 +13,7 @@ from ._findings import Finding, shown
 from ._spelling import spellings
 
 COINCIDENCES = 3.0  # times as many repeated rows as chance would give that are no coincidence
+SHOWN = 6  # names with several spellings that are listed
 SMALL = 5  # rows of a task that cannot be recognised as related or not
 
 
@@ -43,7 +44,8 @@ def spelling(draft: Draft) -> Iterator[Finding]:
     if not groups:
         return
     told = [f"{listed(map(repr, [best, *others]), final=' and ')}" for best, others in groups.items()]
-    found = f"Names of tasks that differ by case or blanks alone: {listed(told, final='; ')}."
+    more = f"; {len(told) - SHOWN} more" * (len(told) > SHOWN)
+    found = f"Names of tasks that differ by case or blanks alone: {'; '.join(told[:SHOWN])}{more}."
     if draft.keep_spelling:
         yield Finding("spelling", (), found, "They stay apart, as --keep-spelling says.")
         return

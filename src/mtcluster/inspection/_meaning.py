@@ -1,0 +1,64 @@
+"""What a result means, in the sentences that a reader needs first."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..certainty import VERDICTS
+from ._certainty import plain_stability
+from ._fitted import sharing
+from ._relations import Relations
+from ._words import count, percent
+
+CHOSEN = ("set", "criterion", "gain")  # reasons for which the location of tasks is treated as it is, out of two ways
+LITTLE = 0.01  # share of the rows that makes no difference
+NO_STRUCTURE = VERDICTS[-1]
+CAUTION = (
+    f"There is {NO_STRUCTURE} in these data: take the clusters as a way to divide the rows, not as groups that exist."
+)
+
+
+def meaning(model: Any, related: Relations, stability: Any = None) -> list[str]:
+    """What was decided and matters: what clusters are relative to, who holds which, and how sure one can be.
+
+    `stability` is a result of `mtcluster.model_selection.stability`, or the same as plain values.
+    """
+    found = plain_stability(stability)
+    return [*_location(model, found), *_holding(related), *_sure(found)]
+
+
+def _location(model: Any, found: dict[str, Any] | None) -> list[str]:
+    made = getattr(model, "decisions_", None)
+    if made is None or len(model.tasks_) < 2 or not sharing(model).any() or made.task_offset_reason not in CHOSEN:
+        return []
+    removed, share = made.task_offset != "none", None if found is None else found.get("location_share")
+    said = (
+        "Clusters are relative to the average of each task: where a task lies as a whole does not count."
+        if removed
+        else "Tasks are compared as they are: where a task lies as a whole counts."
+    )
+    if share is None:
+        return [said]
+    other = "Without that" if removed else "Relative to the average of each task"
+    if share < LITTLE:
+        return [f"{said} {other}, hardly a row would change its cluster."]
+    option = "--location keep" if removed else "--location remove"
+    value = "none" if removed else "matched"
+    ways = f'{option}, or task_offset="{value}" in Python'
+    return [f"{said} {other}, {percent(share)} of the rows would change their cluster ({ways})."]
+
+
+def _holding(related: Relations) -> list[str]:
+    words = set(related.table["relation"])
+    if words != {"shared"}:
+        return related.sentences
+    clusters, tasks = (len(set(related.table[name])) for name in ("cluster", "task"))
+    every = "The cluster is" if clusters == 1 else f"All {count(clusters, 'cluster')} are"
+    return [f"{every} in all {count(tasks, 'task')}.", *related.sentences]
+
+
+def _sure(found: dict[str, Any] | None) -> list[str]:
+    if found is None:
+        return []
+    caution = [CAUTION] if found["verdict"] == NO_STRUCTURE else []
+    return [found["sentences"][0], *caution] if found.get("sentences") else caution
