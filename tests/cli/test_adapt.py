@@ -35,7 +35,8 @@ def test_a_country_joins_and_the_folder_is_that_of_a_fit(fitted, run, tmp_path):
     assert result["n_rows"] == len(fitted)
     assert set(result["sizes"]) == {"de", "fr", "it"}
     there = {path.name for path in (tmp_path / "wider").iterdir()}
-    assert there == {"labels.csv", "centers.csv", "relations.csv", "report.html", "model.skops", "settings.json"}
+    files = {"labels.csv", "centers.csv", "relations.csv", "report.html", "model.skops", "settings.json"}
+    assert there == files | {"tables"}
     rows = table(tmp_path / "wider" / "labels.csv")
     assert [row["id"] for row in rows] == fitted["person"].tolist()
     assert {row["task"] for row in table(tmp_path / "wider" / "centers.csv")} == {"de", "fr", "it", "(shared)"}

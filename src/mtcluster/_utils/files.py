@@ -92,6 +92,8 @@ def replacing_folder(path: str | os.PathLike[str], *, last: str = "") -> Iterato
         with uninterrupted():
             if mounted:
                 for item in sorted(temporary.iterdir(), key=lambda item: item.name == last):
+                    if item.is_dir():
+                        shutil.rmtree(target / item.name, ignore_errors=True)
                     item.replace(target / item.name)
             else:
                 _swap(temporary, target)

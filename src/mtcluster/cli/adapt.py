@@ -16,10 +16,12 @@ from . import folder, layout
 from .cleaning import Checking
 from .console import Console
 from .errors import InputError, input_errors, need
-from .fit import certainty_of, lines_on_data, report_of, settings_of, write_results
-from .modelling import READING, WRITING, Prepared, noted, told_without_values, without_values
+from .fit import certainty_of, lines_on_data, report_of, settings_of, written
+from .modelling import WRITING, noted
 from .predict import read_like_fit, told_new, unseen_categories
+from .preparing import READING, Prepared, told_without_values, without_values
 from .readers import ColumnRoles
+from .writing import write_results
 
 
 def run(arguments: Namespace, console: Console) -> dict[str, Any]:
@@ -37,7 +39,8 @@ def run(arguments: Namespace, console: Console) -> dict[str, Any]:
             X = preprocessor.transform(data.X, tasks=data.tasks)
         tasks, roles = np.asarray(data.tasks, dtype=str), ColumnRoles(**contents["roles"])
         checking = Checking(**contents.get("checking", {}))
-        rows = Prepared(data, roles, preprocessor, X, tasks, prepared_before=True, checking=checking)
+        how: dict[str, Any] = {"checking": checking, "anonymous": bool(contents.get("anonymous"))}
+        rows = Prepared(data, roles, preprocessor, X, tasks, prepared_before=True, **how)
         unseen = [unseen_categories(name, values) for name, values in preprocessor.unseen_categories(data.X).items()]
         if not arguments.update:
             _check_new(rows, model, data.name)
@@ -51,7 +54,7 @@ def run(arguments: Namespace, console: Console) -> dict[str, Any]:
         settings = settings_of(arguments, rows, adapted) | {"adapted": str(arguments.model)} | certainty_of(None, None)
         report = report_of(arguments, rows, adapted, settings, lines, None)
         related = relations(adapted)
-        write_results(out, rows, adapted, adapted, related, report, None)
+        lines += write_results(out, rows, adapted, adapted, related, report, None)
         text = json.dumps(settings, indent=2, ensure_ascii=False, allow_nan=False)
         (out / layout.SETTINGS).write_text(text + "\n", encoding="utf-8")
         console.finish(WRITING)
@@ -95,4 +98,4 @@ def lines(result: dict[str, Any]) -> list[str]:
         *(result["missing"] or {"sentences": []})["sentences"],
         *result["found"],
     ]
-    return [*said, f"Written to {result['out']}: {', '.join(layout.FILES)}. Open report.html in a browser."]
+    return [*said, *written(result["out"])]

@@ -10,14 +10,14 @@ import numpy as np
 
 from .._utils.text import count, listed
 from ..preprocessing._findings import Finding, lines_of
-from . import modelling
 from .cleaning import Checking, cleaned
 from .console import Console
+from .preparing import read
 
 
 def run(arguments: Namespace, console: Console) -> dict[str, Any]:
     """Read the files as `mtcluster fit` does, and tell everything at once."""
-    roles, data = modelling.read(arguments)
+    roles, data = read(arguments)
     left, findings = cleaned(data, roles, Checking.of(arguments), impute=arguments.impute, scale=arguments.scale)
     names, sizes = np.unique(np.asarray(left.tasks, dtype=str), return_counts=True)
     return {

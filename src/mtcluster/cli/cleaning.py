@@ -20,6 +20,8 @@ from ..preprocessing._spelling import plain_name
 from .errors import InputError
 from .readers import ColumnRoles, Dataset
 
+FEW = 5  # rows of a group of which nothing is told if a result is to be anonymous
+
 
 @dataclass(frozen=True)
 class Checking:
@@ -88,6 +90,14 @@ def refuse_stops(findings: Sequence[Finding], name: str) -> None:
         plain = [replace(one, stops=False) for one in stops]
         many = f"{name} cannot be clustered as it is; {count(len(stops), 'thing')} to change:"
         raise InputError("\n".join([many, *lines_of(plain)]))
+
+
+def without_names(findings: Sequence[Finding]) -> list[Finding]:
+    """The findings without names of rows and of small tasks."""
+    named = ("ids", "small", "spelling")
+    return [
+        replace(one, found=f"{one.found.split(':')[0].rstrip('.')}.") if one.kind in named else one for one in findings
+    ]
 
 
 def told(findings: Sequence[Finding]) -> list[str]:

@@ -21,7 +21,7 @@ from .cleaning import told
 from .console import Console
 from .errors import InputError
 from .methods import METHODS
-from .modelling import READING, Prepared
+from .preparing import READING, Prepared, prepare, told_without_values
 
 COLUMNS = {
     "accuracy": "share of rows that agree with the known classes, clusters matched per task, mean over tasks.",
@@ -51,7 +51,7 @@ def run(arguments: Namespace, console: Console) -> dict[str, Any]:
     for method in arguments.methods:
         METHODS[method].make(2, arguments.seed)  # a package that is missing is said before anything is read
     with console.working(READING + modelling.units_of(arguments, len(arguments.methods))):
-        rows = modelling.prepare(arguments, console)
+        rows = prepare(arguments, console)
         if arguments.label is not None and not modelling.scores_of(rows, np.zeros(len(rows.data), dtype=int)):
             raise InputError(f"--label {arguments.label}: the column holds one value only, so nothing can be scored.")
         with modelling.noted() as notes:
@@ -62,7 +62,7 @@ def run(arguments: Namespace, console: Console) -> dict[str, Any]:
             result, labels = _result(method, n_clusters, rows, arguments, console)
             first = labels if first is None else first
             results.append(result | {"like_first": float(adjusted_rand_score(first, labels))})
-    notes = modelling.told_without_values(notes, rows.data, rows.X)
+    notes = told_without_values(notes, rows.data, rows.X)
     said = [*rows.data.notes, *told(rows.findings), *rows.preprocessor.describe()]
     table = Table.from_rows(results)
     if arguments.out is not None:

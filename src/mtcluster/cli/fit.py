@@ -21,17 +21,18 @@ from ..consensus import shared_embeddings
 from ..core.arrays import Array, host
 from ..inspection._certainty import plain_selection, plain_stability
 from ..inspection._meaning import CAUTION, NO_STRUCTURE, meaning
-from ..inspection._outliers import easiness, outlier_scores
-from ..inspection._relations import Relations, relations
+from ..inspection._relations import relations
 from ..inspection._report import Report, make_report
 from ..model_selection import Selection, Stability
 from . import folder, layout, modelling
 from .cleaning import told
 from .console import Console
 from .errors import need
-from .modelling import READING, WRITING, Prepared
+from .modelling import WRITING
 from .options import Numbers
+from .preparing import READING, Prepared, prepare, told_without_values, without_values
 from .readers import Dataset
+from .writing import write_results
 
 CELL = 120  # characters of a cell shown in the report
 MAX_COLUMNS = 1000  # whose names are listed in settings.json
@@ -46,7 +47,7 @@ def run(arguments: Namespace, console: Console) -> dict[str, Any]:
     new_folder = folder.new_folder(arguments.out, force=arguments.force)
     with new_folder as out, console.working(units), shared_embeddings():
         with _timed(seconds, "read"):
-            rows = modelling.prepare(arguments, console)
+            rows = prepare(arguments, console)
         with _timed(seconds, "fit"), modelling.noted() as notes:
             n_clusters, selection = modelling.number_of_clusters(arguments, rows, console)
             model, described = modelling.fit_model(arguments, arguments.method, n_clusters, rows, console)
@@ -55,7 +56,7 @@ def run(arguments: Namespace, console: Console) -> dict[str, Any]:
         console.begin("writing")
         chosen = modelling.told_number(selection)
         said = lines_on_data(rows, len(described.tasks_))
-        notes = modelling.told_without_values(notes, rows.data, rows.X)
+        notes = told_without_values(notes, rows.data, rows.X)
         lines = [*said, *chosen, *_lines_on_scores(rows, described.labels_), *notes]
         settings = settings_of(arguments, rows, model)
         sure = certainty_of(found, selection)
@@ -63,7 +64,7 @@ def run(arguments: Namespace, console: Console) -> dict[str, Any]:
         settings["seconds"] = {name: round(value, 2) for name, value in seconds.items()}
         report = report_of(arguments, rows, described, settings, lines, found)
         related = relations(described)
-        write_results(out, rows, model, described, related, report, found)
+        lines += write_results(out, rows, model, described, related, report, found)
         if rows.previous is not None:
             table = model.changes_.table
             folder.write_csv(out / layout.CHANGES, table | {"share": [round(share, 6) for share in table["share"]]})
@@ -84,7 +85,7 @@ def run(arguments: Namespace, console: Console) -> dict[str, Any]:
         "meaning": meaning(described, related, found),
         "check": settings["check"],
         "missing": report.summary["missing"],
-        "n_without_values": int(np.count_nonzero(modelling.without_values(rows.X))),
+        "n_without_values": int(np.count_nonzero(without_values(rows.X))),
         **sure,
         "lines": lines,
         "seconds": round(perf_counter() - began, 2),
@@ -106,8 +107,13 @@ def lines(result: dict[str, Any]) -> list[str]:
     said += [*result["lines"], *(result["missing"] or {"sentences": []})["sentences"]]
     if result["verdict"] == NO_STRUCTURE:
         said.append(CAUTION)
-    files = layout.FILES if result["changes"] is None else layout.KNOWN
-    return [*said, f"Written to {result['out']}: {', '.join(files)}. Open report.html in a browser."]
+    return [*said, *written(result["out"])]
+
+
+def written(out: str) -> list[str]:
+    """A sentence on the files of a folder."""
+    there = [name for name in layout.KNOWN if Path(out, name).exists()]
+    return [f"Written to {out}: {', '.join(there)}. Open report.html in a browser."]
 
 
 def _plain_changes(model: Any) -> dict[str, Any] | None:
@@ -202,46 +208,6 @@ def report_of(
         selection=settings["selection"],
         settings=settings,
     )
-
-
-def write_results(
-    out: Path,
-    rows: Prepared,
-    model: Any,
-    described: Any,
-    related: Relations,
-    report: Report,
-    found: Stability | None,
-) -> None:
-    """Write all files but the settings."""
-    from ..interop import dump
-
-    losses, codes = host(described.losses_), host(described.task_indices_)
-    confidence = {} if found is None else {"confidence": found.row_confidence.round(3)}
-    scores = confidence | {"easiness": easiness(losses, codes), "outlier_score": outlier_scores(losses, codes)}
-    nothing = modelling.without_values(rows.X)  # rows of which nothing is known are neither easy nor outlying
-    scores = {name: np.where(nothing, np.nan, values) for name, values in scores.items()}
-    belonging = "membership", host(described.memberships_)
-    if hasattr(model, "predict_proba"):
-        belonging = folder.belonging_of(model, rows.X, rows.tasks)
-    columns = folder.label_columns(rows.data.ids, rows.tasks, described.labels_, belonging, scores)
-    folder.write_csv(out / layout.LABELS, columns)
-    centers = folder.center_columns(described, rows.features, rows.preprocessor.inverse_transform_centers)
-    folder.write_csv(out / layout.CENTERS, centers)
-    folder.write_csv(
-        out / layout.RELATIONS, related.table | {"support": [round(s, 6) for s in related.table["support"]]}
-    )
-    contents = {
-        "format": folder.FORMAT,
-        "model": model,
-        "preprocessor": rows.preprocessor,
-        "columns": rows.data.names,
-        "roles": asdict(rows.roles),
-        "checking": asdict(rows.checking),
-        "findings": json.dumps(report.summary),
-    }
-    dump(contents, out / layout.MODEL)
-    (out / layout.REPORT).write_text(report.html, encoding="utf-8")
 
 
 def _cells(data: Dataset) -> Callable[[list[int]], list[dict[str, str]]]:

@@ -93,10 +93,11 @@ def belonging_of(model: Any, X: Any, tasks: Array) -> tuple[str, Array]:
     return "probability" if one_cluster else "membership", host(model.predict_proba(X, tasks=tasks))
 
 
-def center_columns(model: Any, names: list[str], in_units: Callable[..., Array]) -> dict[str, Any]:
+def center_columns(model: Any, names: list[str], in_units: Callable[..., Array], least: int = 0) -> dict[str, Any]:
     """The columns of centers.csv: centres of each task, then those that all tasks share, in the units of the data.
 
-    A task has no value (NaN) in a feature that it lacks.
+    A task has no value (NaN) in a feature that it lacks; centres of fewer than `least` rows are left out, and so is the
+    number of these rows.
     """
     m, c, _ = model.task_centers_.shape
     tasks = [str(task) for task in model.tasks_.tolist()]
@@ -106,10 +107,12 @@ def center_columns(model: Any, names: list[str], in_units: Callable[..., Array])
     ]
     centers = np.concatenate([*own, in_units(model.shared_centers_ @ model.subspace_.T)])
     sizes = np.concatenate([model.cluster_sizes_.ravel(), model.cluster_sizes_.sum(axis=0)])
+    few = (sizes > 0) & (sizes < least)
+    centers[few] = np.nan
     columns: dict[str, Any] = {
         "task": np.repeat([*tasks, "(shared)"], c),
         "cluster": np.tile(np.arange(c), m + 1),
-        "size": sizes.round().astype(int),
+        "size": [None if hidden else round(size) for hidden, size in zip(few.tolist(), sizes.tolist(), strict=True)],
     }
     for name, values in zip(names, centers.T, strict=True):
         while name in columns:

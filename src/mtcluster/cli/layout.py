@@ -2,5 +2,6 @@
 
 LABELS, CENTERS, RELATIONS, CHANGES = "labels.csv", "centers.csv", "relations.csv", "changes.csv"
 MODEL, SETTINGS, REPORT = "model.skops", "settings.json", "report.html"
+TABLES = "tables"  # folder with the tables that came in and the columns of the result
 FILES = (LABELS, CENTERS, RELATIONS, MODEL, SETTINGS, REPORT)
-KNOWN = (*FILES, CHANGES)  # CHANGES is there if the fit continues a previous one
+KNOWN = (LABELS, TABLES, *FILES[1:], CHANGES)  # TABLES for tables, CHANGES if the fit continues a previous one

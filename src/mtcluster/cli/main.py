@@ -33,6 +33,7 @@ FILE_COMMANDS = {
         options.add_adapt,
     ),
     "report": ("write the report of a fitted model again", options.add_report),
+    "rename": ("give the clusters of a fitted model names, which its report then uses", options.add_rename),
     "compare": ("compare several methods on the same files", options.add_compare),
 }
 

@@ -47,6 +47,8 @@ def add_fit(parser: ArgumentParser) -> None:
     files = f"folder to write, with {', '.join(FILES)}"
     writing.add_argument("--out", required=True, type=Path, metavar="DIR", help=files)
     writing.add_argument("--title", help="title of the report")
+    anonymous = "write no rows, ids or map, label rows by their number, and leave out tasks with fewer than 5 rows"
+    writing.add_argument("--anonymous", action="store_true", help=anonymous)
     _add_output(writing)
 
 
@@ -98,6 +100,15 @@ def add_report(parser: ArgumentParser) -> None:
     parser.add_argument("model", type=Path, metavar="DIR", help="folder written by `mtcluster fit`")
     parser.add_argument("--out", type=Path, metavar="FILE", help="HTML file to write (default: report.html in DIR)")
     _add_output(parser)
+
+
+def add_rename(parser: ArgumentParser) -> None:
+    """Add the options of `mtcluster rename`."""
+    parser.add_argument("model", type=Path, metavar="DIR", help="folder written by `mtcluster fit`")
+    names = 'number and name of a cluster, as in 0="high income"; an empty name takes the name away'
+    parser.add_argument("names", nargs="+", type=_cluster_name, metavar="N=NAME", help=names)
+    parser.add_argument("--quiet", action="store_true", help="print errors only")
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
 
 
 def add_compare(parser: ArgumentParser) -> None:
@@ -187,6 +198,14 @@ def _add_output(group: Any) -> None:
 def _names(text: str) -> list[str]:
     """Split names at commas; a name that contains a comma is written in double quotes."""
     return [name.strip() for name in next(csv.reader([text], skipinitialspace=True), []) if name.strip()]
+
+
+def _cluster_name(text: str) -> tuple[int, str]:
+    """Parse the number and the name of a cluster."""
+    number, sign, name = text.partition("=")
+    if not sign or not number.strip().isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} should be the number of a cluster and its name, as in 0=young")
+    return int(number), " ".join(name.split())
 
 
 def _date_parts(text: str) -> list[str]:

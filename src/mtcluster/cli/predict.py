@@ -16,7 +16,8 @@ from . import folder
 from .cleaning import like_fit, refuse_stops
 from .console import Console
 from .errors import InputError, input_errors
-from .modelling import READING, WRITING, noted, told_without_values, without_values
+from .modelling import WRITING, noted
+from .preparing import READING, told_without_values, without_values
 from .readers import LISTS, ColumnRoles, Dataset, read_files, reader_of, with_columns
 
 

@@ -1,0 +1,50 @@
+"""`mtcluster rename`: names for the clusters of a run, which its report uses."""
+
+from __future__ import annotations
+
+import json
+from argparse import Namespace
+from typing import Any
+
+from .._utils.text import count, listed
+from ..inspection._report import Report
+from . import folder, layout
+from .console import Console
+from .errors import InputError, need
+
+
+def run(arguments: Namespace, console: Console) -> dict[str, Any]:
+    """Write the names into the model, and the report again."""
+    need("skops", "files", "writing a model")
+    from ..interop import dump
+
+    contents = folder.load_model(arguments.model)
+    try:
+        summary = json.loads(contents["findings"])
+        known = int(summary.get("n_numbers", summary["n_clusters"]))
+        names = dict(summary.get("names") or {})
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise InputError(f"{arguments.model / layout.MODEL} is damaged: fit again ({type(error).__name__}).") from error
+    for cluster, name in arguments.names:
+        if not 0 <= cluster < known:
+            raise InputError(f"{arguments.model} has no cluster {cluster}: its clusters are 0 to {known - 1}.")
+        if name:
+            names[str(cluster)] = name
+        else:
+            names.pop(str(cluster), None)
+    summary["names"] = names
+    page = Report(summary).html
+    with folder.new_file(arguments.model / layout.MODEL, force=True) as out:
+        dump(contents | {"findings": json.dumps(summary)}, out)
+    with folder.new_file(arguments.model / layout.REPORT, force=True) as out:
+        out.write_text(page, encoding="utf-8")
+    return {"out": str(arguments.model), "names": names}
+
+
+def lines(result: dict[str, Any]) -> list[str]:
+    """The result as printed."""
+    told = listed(
+        f"{cluster}: {name}" for cluster, name in sorted(result["names"].items(), key=lambda one: int(one[0]))
+    )
+    names = count(len(result["names"]), "cluster")
+    return [f"{names} with a name{f' ({told})' * bool(told)}; {result['out']}/{layout.REPORT} uses them."]
