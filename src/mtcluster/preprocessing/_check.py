@@ -110,7 +110,7 @@ def check(
         names=used,
         tasks=_labels(X, task),
         ids=_labels(X, id),
-        rows=np.arange(len(X)),
+        rows=np.arange(X.shape[0]),
         wanted=frozenset(features),
         text=tuple(text),
         missing=None if missing is None else tuple(missing),

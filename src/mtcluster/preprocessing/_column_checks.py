@@ -212,7 +212,8 @@ def missing(draft: Draft) -> Iterator[Finding]:
     """Missing values, by column and task."""
     gaps = draft.X.isna()
     counts = gaps.sum()
-    names = [name for name in counts.sort_values(ascending=False, kind="stable").index if counts[name]]
+    ordered = counts.sort_values(ascending=False, kind="stable").index
+    names = [name for name in ordered if 0 < counts[name] < len(gaps)]
     if not names:
         return
     told = []
@@ -220,7 +221,7 @@ def missing(draft: Draft) -> Iterator[Finding]:
         own = [] if draft.tasks is None else _by_task(gaps[name].to_numpy(), draft.tasks)
         told.append(f"{name} ({counts[name]}){f': {listed(own, shown=4)}' * bool(own)}")
     some = f"; {len(told) - MANY} more columns" * (len(told) > MANY)
-    total = int(counts.sum())
+    total = int(counts[names].sum())
     found = f"{count(total, 'missing value')} in {count(len(names), 'column')}: {'; '.join(told[:MANY])}{some}."
     sparse_output = bool(draft.text) and not draft.impute
     if draft.impute:

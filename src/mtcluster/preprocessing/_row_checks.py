@@ -108,7 +108,7 @@ def repeated_rows(draft: Draft) -> Iterator[Finding]:
         copies = frame.duplicated().to_numpy()
     except TypeError:  # cells that cannot be compared
         return
-    if copies.sum() <= COINCIDENCES * _by_chance(frame):
+    if copies.sum() <= COINCIDENCES * _by_chance(frame[~copies], len(frame)):
         return
     n, first = int(copies.sum()), draft.where(int(draft.rows[copies.argmax()]))
     found = f"{count(n, 'row')} {'repeats' if n == 1 else 'repeat'} an earlier row in all columns, first {first}."
@@ -120,12 +120,15 @@ def repeated_rows(draft: Draft) -> Iterator[Finding]:
         yield Finding("repeated_rows", (), found, f"{_are(n)} kept, and each counts.", "--drop-duplicates")
 
 
-def _by_chance(frame: Any) -> float:
-    """How many rows would repeat another one by chance, if columns had nothing to do with each other."""
-    n = len(frame)
-    with np.errstate(under="ignore"):
-        alike = np.prod([float((frame[name].value_counts(dropna=False) / n).pow(2).sum()) for name in frame.columns])
-    return float(n * (n - 1) / 2 * alike)
+def _by_chance(once: Any, n: int) -> float:
+    """How many of n rows would repeat another one by chance, if columns had nothing to do with each other.
+
+    The probability that two rows agree in a column is estimated from rows that differ, each `once`.
+    """
+    pairs = len(once) * (len(once) - 1)
+    counts = (once[name].value_counts(dropna=False) for name in once.columns)
+    alike = [float((own * (own - 1)).sum()) / pairs for own in counts] if pairs else [0.0]
+    return float(n * (n - 1) / 2 * np.prod(alike))
 
 
 def _are(n: int) -> str:
