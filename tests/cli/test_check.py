@@ -75,7 +75,7 @@ def test_the_options_that_are_told_can_be_pasted(messy, run, tmp_path):
         settings = json.loads((tmp_path / "run" / "settings.json").read_text())
         assert wanted <= set(settings["columns"])
     dates = shlex.split(found["dates"]["option"])
-    code, out, err = run("fit", "messy.csv", "--task", "country", "--label", "class", *FIT, "--force", *dates)
+    code, _, err = run("fit", "messy.csv", "--task", "country", "--label", "class", *FIT, "--force", *dates)
     assert code == 0, err
     assert "interview (days since 2023-01-10)" in (tmp_path / "run" / "centers.csv").read_text()
     code, _, err = run("predict", "run", "messy.csv", "--out", "labels.csv")
@@ -204,17 +204,17 @@ def test_sheets(survey, run, tmp_path):
     for name in ("fr", "de", "it"):
         own = again[name].set_index("person")["cluster"]
         assert own.to_dict() == labels["cluster"][own.index].to_dict()
-    code, _, err = run("fit", "book.xlsx", "--sheet", "uk", *roles, *FIT)
+    code, _, err = run("fit", "book.xlsx", "--sheet", "uk", *roles, *FIT, "--force")
     assert code == 2
     assert "no sheet 'uk' (--sheet); its sheets are 'de', 'fr', 'it', 'notes'" in err
     code, _, err = run("check", "book.xlsx", "--sheet", "de")
     assert code == 0, err
 
 
-def test_options_of_other_kinds_of_files(messy, run):
+def test_options_of_other_kinds_of_files(messy, survey, run):
     assert "--sheet is for Excel files" in run("check", "messy.csv", "--sheet", "all")[2]
-    messy.to_parquet("messy.parquet")
-    assert "--encoding is for text files" in run("check", "messy.parquet", "--encoding", "cp1252")[2]
+    survey.to_parquet("survey.parquet")
+    assert "--encoding is for text files" in run("check", "survey.parquet", "--encoding", "cp1252")[2]
 
 
 # Other options
