@@ -19,7 +19,8 @@ def run(arguments: Namespace, console: Console) -> dict[str, Any]:
     """Read the files as `mtcluster fit` does, and tell everything at once."""
     roles, data = read(arguments)
     left, findings = cleaned(data, roles, Checking.of(arguments), impute=arguments.impute, scale=arguments.scale)
-    names, sizes = np.unique(np.asarray(left.tasks, dtype=str), return_counts=True)
+    named = [str(task) for task in (left.tasks if left.tasks is not None else ()) if task is not None]
+    names, sizes = np.unique(np.array(named, dtype=str), return_counts=True)
     return {
         "files": [str(path) for path in data.files],
         "n_rows": len(data),

@@ -105,13 +105,21 @@ def told(findings: Sequence[Finding]) -> list[str]:
     return [f"{one.found} {one.done}" for one in findings if not one.stops and one.kind not in ("missing", "empty")]
 
 
-def like_fit(data: Dataset, checking: dict[str, Any], tasks: Sequence[str]) -> tuple[Dataset, list[str]]:
+def like_fit(
+    data: Dataset, checking: dict[str, Any], tasks: Sequence[str], *, drop_unnamed: bool
+) -> tuple[Dataset, list[str]]:
     """New rows with markers of missing values and names of tasks as in the fit, and notes about them."""
     options = Checking(**checking)
     notes = []
     unnamed = _unnamed(data.tasks)
-    if unnamed is not None:
-        raise InputError(f"{data.name}: no task in {_place(data, unnamed)}: every row needs one (--task).")
+    if unnamed and (not drop_unnamed or len(unnamed) == len(data)):
+        where = _place(data, unnamed[0])
+        raise InputError(
+            f"{data.name}: no task in {where}: every row needs one (--task); --drop-unnamed leaves such out."
+        )
+    if unnamed:
+        data = _kept(data, np.setdiff1d(np.arange(len(data)), unnamed))
+        notes.append(f"Left out, as they have no task: {count(len(unnamed), 'row')}.")
     if data.is_table and options.missing is not None:
         found = {name: without_markers(data.X[name], options.missing) for name in data.X.columns}
         changed = {name: column for name, (column, counts) in found.items() if counts}
@@ -128,9 +136,21 @@ def like_fit(data: Dataset, checking: dict[str, Any], tasks: Sequence[str]) -> t
     return data, notes
 
 
-def _unnamed(tasks: Array | None) -> int | None:
-    empty = [] if tasks is None else [i for i, task in enumerate(tasks) if task is None or not str(task).strip()]
-    return empty[0] if empty else None
+def _unnamed(tasks: Array | None) -> list[int]:
+    """The rows without a task."""
+    return [] if tasks is None else [i for i, task in enumerate(tasks) if task is None or not str(task).strip()]
+
+
+def _kept(data: Dataset, rows: Array) -> Dataset:
+    """Some of the rows."""
+    return replace(
+        data,
+        X=data.X.iloc[rows].reset_index(drop=True) if data.is_table else data.X[rows],
+        tasks=None if data.tasks is None else data.tasks[rows],
+        ids=data.ids[rows],
+        classes=None if data.classes is None else data.classes[rows],
+        rows=rows,
+    )
 
 
 def _place(data: Dataset, row: int) -> str:

@@ -68,6 +68,7 @@ def add_predict(parser: ArgumentParser) -> None:
     parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="files like those of the fit")
     parser.add_argument("--task", metavar="COLUMN", help="column with the task of each row (default: as in the fit)")
     parser.add_argument("--id", metavar="COLUMN", help="column with the name of each row (default: as in the fit)")
+    parser.add_argument("--drop-unnamed", action="store_true", help="leave out rows without a task")
     _add_formats(parser)
     parser.add_argument("--out", required=True, type=Path, metavar="FILE", help="CSV file to write")
     _add_output(parser)
@@ -81,6 +82,7 @@ def add_adapt(parser: ArgumentParser) -> None:
     parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="files like those of the fit, of new tasks")
     parser.add_argument("--task", metavar="COLUMN", help="column with the task of each row (default: as in the fit)")
     parser.add_argument("--id", metavar="COLUMN", help="column with the name of each row (default: as in the fit)")
+    parser.add_argument("--drop-unnamed", action="store_true", help="leave out rows without a task")
     _add_formats(parser)
     choices = (
         "rows that no cluster explains: flag (default; cluster -1), none (each gets a cluster), new (new clusters)"

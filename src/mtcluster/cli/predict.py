@@ -85,7 +85,8 @@ def read_like_fit(arguments: Namespace, contents: dict[str, Any]) -> Dataset:
         roles = replace(roles, **asked)
     data = read_files(arguments.files, roles, one_task=True)
     refuse_stops(data.findings, data.name)
-    data, told = like_fit(data, contents.get("checking", {}), [str(task) for task in contents["model"].tasks_.tolist()])
+    tasks = [str(task) for task in contents["model"].tasks_.tolist()]
+    data, told = like_fit(data, contents.get("checking", {}), tasks, drop_unnamed=arguments.drop_unnamed)
     left_out = contents["preprocessor"].left_out_ if data.is_table else []
     notes = _other_columns(data, columns, left_out, ColumnRoles(**contents["roles"]))
     X = with_columns(data, columns, "the fit")

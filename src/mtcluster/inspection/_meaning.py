@@ -8,7 +8,7 @@ from ..certainty import VERDICTS
 from ._certainty import plain_stability
 from ._fitted import sharing
 from ._relations import Relations
-from ._words import count, percent
+from ._words import percent
 
 CHOSEN = ("set", "criterion", "gain")  # reasons for which the location of tasks is treated as it is, out of two ways
 LITTLE = 0.01  # share of the rows that makes no difference
@@ -24,7 +24,7 @@ def meaning(model: Any, related: Relations, stability: Any = None) -> list[str]:
     `stability` is a result of `mtcluster.model_selection.stability`, or the same as plain values.
     """
     found = plain_stability(stability)
-    return [*_location(model, found), *_holding(related), *_sure(found)]
+    return [*_location(model, found), *related.sentences, *_sure(found)]
 
 
 def _location(model: Any, found: dict[str, Any] | None) -> list[str]:
@@ -46,15 +46,6 @@ def _location(model: Any, found: dict[str, Any] | None) -> list[str]:
     value = "none" if removed else "matched"
     ways = f'{option}, or task_offset="{value}" in Python'
     return [f"{said} {other}, {percent(share)} of the rows would change their cluster ({ways})."]
-
-
-def _holding(related: Relations) -> list[str]:
-    words = set(related.table["relation"])
-    if words != {"shared"}:
-        return related.sentences
-    clusters, tasks = (len(set(related.table[name])) for name in ("cluster", "task"))
-    every = "The cluster is" if clusters == 1 else f"All {count(clusters, 'cluster')} are"
-    return [f"{every} in all {count(tasks, 'task')}.", *related.sentences]
 
 
 def _sure(found: dict[str, Any] | None) -> list[str]:
