@@ -63,7 +63,7 @@ class Selection:
         Parameters
         ----------
         ax : matplotlib axes, optional
-            Where to draw. None: new axes.
+            Where to draw. None: those of a new figure of pyplot.
 
         Returns
         -------

@@ -95,7 +95,7 @@ class Stability:
         Parameters
         ----------
         ax : matplotlib axes, optional
-            Where to draw. None: new axes.
+            Where to draw. None: those of a new figure of pyplot.
 
         Returns
         -------
