@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .._utils.tables import Table
+from .._utils.tables import Table, sentences_and_table
 from .._utils.text import listed
 from ..core.arrays import Array
 from .counting import SEPARATED, Counted, Number
@@ -48,6 +48,9 @@ class Selection:
 
     def __str__(self) -> str:
         return f"{self.table}\n\n{self.reason}"
+
+    def _repr_html_(self) -> str:
+        return sentences_and_table([self.reason], self.table)
 
     @property
     def best(self) -> int:
