@@ -22,7 +22,7 @@ from mtcluster import ASI, LSSMTC, SPMTC, MultiTaskGaussianMixture, PerTask, Poo
 from mtcluster.metrics import clustering_accuracy, joint_accuracy
 
 EQUIVALENCE = ("check_sample_weight_equivalence_on_dense_data", "check_sample_weight_equivalence_on_sparse_data")
-COPIES = "copies, unlike weights, change which rows a consensus draws, and are evidence: see docs/guide/preparing.md"
+COPIES = "copies, unlike weights, change which rows a start draws, and are evidence: see docs/guide/preparing.md"
 ANOTHER_ORDER = "as of KMeans itself: another order of the rows changes its start"
 
 
