@@ -2,8 +2,9 @@
 What does a fit look like?
 ==========================
 
-The figures of `mtcluster.plotting`: each function takes a fitted model and, optionally, axes. The data are
-handwritten digits from 0 to 4 on three simulated scanners; one of the scanners has no 3.
+The figures of `mtcluster.plotting`: each function takes a fitted model and, optionally, axes; without axes
+it makes a new figure. The data are handwritten digits from 0 to 4 on three simulated scanners; one of the scanners has
+no 3.
 """
 
 import matplotlib.pyplot as plt
@@ -21,15 +22,13 @@ model = SPMTC(n_clusters=5, random_state=0).fit(X, tasks=tasks)
 # %%
 # **The rows**, in the directions that separate the clusters best. All tasks are in one frame; markers show the task of
 # each row.
-fig, ax = plt.subplots(figsize=(7.5, 4.5), layout="constrained")
-plot_tasks(model, ax)
+plot_tasks(model)
 plt.show()
 
 # %%
 # **Clusters by task.** A cross marks clusters that are hardly present in a task. Below the figure: the digits in each
 # cluster. The threes are a cluster, and the scanner without threes has a few other digits in it, hence the cross.
-fig, ax = plt.subplots(figsize=(6.5, 3), layout="constrained")
-plot_cluster_sizes(model, ax)
+plot_cluster_sizes(model)
 plt.show()
 for j in range(5):
     for task in model.tasks_.tolist():
@@ -39,8 +38,7 @@ for j in range(5):
 # %%
 # **Relatedness of the tasks**, and **the course of the fit**: the weights of the rows in each stage, and the objective.
 # It increases between stages because rows are added.
-fig, ax = plt.subplots(figsize=(4.5, 3.6), layout="constrained")
-plot_relatedness(model, ax)
+plot_relatedness(model)
 fig, (left, right) = plt.subplots(1, 2, figsize=(11, 3.8), layout="constrained")
 plot_pace(model, left)
 plot_objective(model, right)

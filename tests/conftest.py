@@ -1,6 +1,7 @@
 """Tiny tasks that every test can afford, and the door to data that not everybody has."""
 
 import os
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,15 @@ from mtcluster.datasets import load_task_set, make_multitask_blobs
 
 HERE = Path(__file__).parent
 DATA_HOME = os.environ.get("MTCLUSTER_DATA")
+os.environ.setdefault("MPLBACKEND", "agg")  # no test opens a window
+
+
+@pytest.fixture(autouse=True)
+def close_figures():
+    """pyplot keeps figures until they are closed."""
+    yield
+    if "matplotlib.pyplot" in sys.modules:
+        sys.modules["matplotlib.pyplot"].close("all")
 
 
 @pytest.fixture

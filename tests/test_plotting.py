@@ -27,6 +27,7 @@ from mtcluster.plotting import (
 from mtcluster.plotting._style import colors
 
 matplotlib = pytest.importorskip("matplotlib")
+plt = pytest.importorskip("matplotlib.pyplot")
 OF_A_MODEL = [plot_tasks, plot_objective, plot_pace, plot_cluster_sizes, plot_relatedness]
 
 
@@ -69,14 +70,12 @@ def test_every_picture_can_be_saved_and_has_labels(model, tmp_path, plot):
 @pytest.mark.filterwarnings("error::UserWarning")
 @pytest.mark.parametrize("plot", OF_A_MODEL)
 def test_the_axes_given_are_used_and_returned(model, tmp_path, plot):
-    pyplot = pytest.importorskip("matplotlib.pyplot")
-    pyplot.switch_backend("agg")
-    figure, (left, right) = pyplot.subplots(1, 2)
+    figure, (left, right) = plt.subplots(1, 2)
     assert plot(model, left) is left
     assert plot(model, ax=right) is right
     assert left.figure is figure
     assert saved(left, tmp_path) > 1000
-    pyplot.close(figure)
+    assert plt.get_fignums() == [figure.number]
 
 
 @pytest.mark.slow
@@ -91,12 +90,50 @@ def test_one_task_alone_and_many_clusters_are_drawn(tmp_path, plot):
     assert saved(plot_pace(many, by_task=True), tmp_path) > 1000
 
 
+@pytest.mark.parametrize("plot", OF_A_MODEL)
+def test_without_axes_the_figure_is_a_new_one_of_pyplot(model, tmp_path, plot):
+    other = plt.figure()
+    ax = plot(model)
+    assert plt.gcf() is ax.figure is not other
+    assert plt.gca() in ax.figure.axes
+    plt.savefig(tmp_path / "picture.png")
+    assert (tmp_path / "picture.png").stat().st_size > 1000
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("plot", [*OF_A_MODEL, lambda model: plot_tasks(model, color="easiness")])
+@pytest.mark.parametrize("by_user", [lambda figure: figure.tight_layout(), lambda figure: plt.tight_layout()])
+def test_tight_layout_of_the_user_changes_next_to_nothing(model, plot, by_user):
+    ax = plot(model)
+    ax.figure.canvas.draw()
+    before = ax.get_position().width
+    by_user(ax.figure)
+    ax.figure.canvas.draw()
+    after = ax.get_position().width
+    assert after == pytest.approx(before, rel=0.1)
+    assert after > 0.5
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_legend_with_long_names_leaves_the_axes_their_width():
+    X, _, tasks = make_multitask_blobs(60, 6, n_tasks=6, n_clusters=3, random_state=0)
+    names = np.array([f"the hospital number {k} of the town" for k in range(6)])[tasks]
+    model = SPMTC(3, random_state=0).fit(X, tasks=names)
+    for plot in (plot_tasks, plot_cluster_sizes):
+        ax = plot(model)
+        ax.figure.tight_layout()
+        assert ax.get_position().width > 0.55
+        legend = ax.get_legend().get_window_extent()
+        assert legend.x1 <= ax.figure.bbox.x1 + 1
+
+
 @pytest.mark.slow
-def test_no_picture_touches_pyplot():
+def test_with_axes_pyplot_is_not_touched():
     code = (
-        "import sys; from mtcluster import LSSMTC, plotting; from mtcluster.datasets import make_multitask_blobs\n"
+        "import sys; from matplotlib.figure import Figure; from mtcluster import LSSMTC, plotting\n"
+        "from mtcluster.datasets import make_multitask_blobs\n"
         "X, y, tasks = make_multitask_blobs(20, 4, random_state=0)\n"
-        "plotting.plot_tasks(LSSMTC(4, random_state=0).fit(X, tasks=tasks))\n"
+        "plotting.plot_tasks(LSSMTC(4, random_state=0).fit(X, tasks=tasks), Figure().subplots())\n"
         "print('matplotlib.pyplot' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -339,7 +376,7 @@ def test_a_map_of_one_direction_has_no_other_axes(flat):
 
 
 def test_without_matplotlib_it_is_said_how_to_get_it(model, monkeypatch):
-    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     for plot in OF_A_MODEL:
         with pytest.raises(ImportError, match=r"pip install 'mtcluster\[plot\]'"):
             plot(model)

@@ -6,6 +6,7 @@ from importlib.metadata import version
 
 import pytest
 
+from mtcluster.cli import demo
 from mtcluster.cli.main import main
 
 TITLES = ["k-means per task", "k-means pooled", "LSSMTC", "SPMTC"]
@@ -25,6 +26,25 @@ def test_the_version(capsys):
     with pytest.raises(SystemExit, match="0"):
         main(["--version"])
     assert capsys.readouterr().out == f"mtcluster {version('mtcluster')}\n"
+
+
+def test_the_demo_says_on_standard_error_what_it_does(capsys):
+    assert main(["demo", "--seeds", "1"]) == 0
+    told = capsys.readouterr()
+    lines = told.err.splitlines()
+    assert [line.split("] ")[1].split(",")[0] for line in lines] == [
+        "fitting k-means per task",
+        "fitting k-means pooled",
+        "fitting LSSMTC",
+        "fitting SPMTC",
+    ]
+    assert "left" in lines[-1]
+    assert "Mean of 1 seed," in told.out
+
+
+def test_the_demo_can_be_had_without_a_console(capsys):
+    assert "SPMTC" in demo.run(1)
+    assert capsys.readouterr().err == ""
 
 
 @pytest.mark.parametrize(

@@ -36,7 +36,7 @@ DATA_MISTAKES = [
     (np.empty((5, 0)), None, "X: Found array with 0 feature"),
     (X[:, 0], None, "X: Expected 2D array"),
     (X, TASKS[:20], "tasks has 20 labels for 30 rows"),
-    (X, "abc", "tasks must be a sequence of 30 labels"),
+    (X, "abc", "tasks must be a sequence of labels, .* got 'abc', and X is a ndarray"),
     (X, 3, "tasks must be a sequence of 30 labels"),
     (X, TASKS[:, None], "tasks must be one-dimensional"),
     (X, [["a"]] * 30, "tasks must hold hashable labels"),

@@ -9,7 +9,7 @@ import pytest
 
 from mtcluster import LSSMTC, SPMTC
 from mtcluster.core.pacing import Schedule
-from mtcluster.estimators._progress import FitProgress, tell, warn_user, watched
+from mtcluster.estimators._progress import FitProgress, bar, tell, warn_user, watched
 
 
 class Listener:
@@ -144,3 +144,31 @@ def test_warnings_point_at_the_line_of_the_caller():
         )
     assert [warning.filename for warning in caught] == [__file__] * 2
     assert "with 2 feature(s) and 4 clusters" in str(caught[1].message)
+
+
+def rendered(stream):
+    """The line that a terminal or a notebook shows at each moment: each piece overwrites the one before."""
+    line, seen = "", []
+    for piece in stream.split("\r")[1:]:
+        line = piece + line[len(piece) :]
+        seen.append(line.rstrip())
+    return seen
+
+
+def test_a_bar_is_one_line_that_fills_and_goes(capsys):
+    with bar(4, "fitting again", verbose=1) as step:
+        for _ in range(5):  # one more than was expected
+            step()
+    stream = capsys.readouterr().err
+    assert "\n" not in stream
+    *shown, blank, last = rendered(stream)
+    assert (blank, last) == ("", "")
+    assert shown[0] == "fitting again [....................]   0 %"
+    assert [line.count("#") for line in shown] == [0, 5, 10, 15, 20, 20]
+    assert shown[-1].endswith("100 %")
+
+
+def test_there_is_no_bar_unless_it_is_asked_for(capsys):
+    with bar(1, "fitting again", verbose=0) as step:
+        step()
+    assert capsys.readouterr().err == ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping
+from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,27 @@ def encode_tasks(tasks: Any, n: int) -> tuple[Array, Array]:
     if values is not None and values.dtype.kind in "mM":  # nanoseconds would become whole numbers
         values = values.astype(f"{values.dtype.kind}8[us]")
     return _codes_of_objects(values.tolist() if values is not None else list(tasks))
+
+
+def column_of_tasks(X: Any, tasks: Any) -> tuple[Any, Any]:
+    """A data frame without the column that `tasks` names, and that column; both as they came if it names none."""
+    if not isinstance(tasks, str) or as_parts(X, "X") is not None:
+        return X, tasks
+    if not hasattr(X, "columns"):
+        raise TypeError(
+            "tasks must be a sequence of labels, one per row, or where X is a data frame the name of a column; "
+            f"got {tasks!r}, and X is a {type(X).__name__}."
+        )
+    names = list(X.columns)
+    if tasks not in names:
+        close = get_close_matches(tasks, [name for name in names if isinstance(name, str)], n=1)
+        raise ValueError(f"tasks={tasks!r}: X has no such column{f'; did you mean {close[0]!r}?' if close else '.'}")
+    if names.count(tasks) > 1:
+        raise ValueError(f"tasks={tasks!r}: X has {names.count(tasks)} columns of that name, and one is needed.")
+    rest = [name for name in names if name != tasks]
+    if not rest:
+        raise ValueError(f"tasks={tasks!r} is the only column of X: at least one feature is needed.")
+    return X[rest], X[tasks]
 
 
 def _codes_of_objects(items: list[Any]) -> tuple[Array, Array]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .._utils.tables import Table
+from .._utils.tables import Table, sentences_and_table
 from .._utils.text import listed
 from ..core.arrays import Array
 from .counting import SEPARATED, Counted, Number
@@ -49,6 +49,9 @@ class Selection:
     def __str__(self) -> str:
         return f"{self.table}\n\n{self.reason}"
 
+    def _repr_html_(self) -> str:
+        return sentences_and_table([self.reason], self.table)
+
     @property
     def best(self) -> int:
         """The suggestion, or where there is none the most stable number above 1."""
@@ -63,7 +66,7 @@ class Selection:
         Parameters
         ----------
         ax : matplotlib axes, optional
-            Where to draw. None: new axes.
+            Where to draw. None: those of a new figure of pyplot.
 
         Returns
         -------

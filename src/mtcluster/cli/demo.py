@@ -2,25 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from time import perf_counter
 from typing import Any
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from .._utils.tables import Table
 from .._utils.text import count
 from ..datasets import load_digits_tasks
 from ..metrics import joint_accuracy, task_scores
+from .console import Console
 from .methods import METHODS, Method
 
-SHOWN = ("kmeans-per-task", "kmeans", "lssmtc", "spmtc")
+SHOWN = {"kmeans-per-task": 1, "kmeans": 1, "lssmtc": 6, "spmtc": 6}  # methods, and about how long they take
 
 
-def run(seeds: int, slant: float = 0.15) -> str:
-    """Return what `mtcluster demo` prints."""
-    digits = load_digits_tasks(slant)
-    methods = [METHODS[name] for name in SHOWN]
-    table = Table.from_rows({"method": method.title, **_scores(method, digits, seeds)} for method in methods)
+def run(seeds: int, slant: float = 0.15, console: Console | None = None) -> str:
+    """Return what `mtcluster demo` prints; the console shows how far it is."""
+    console, digits, rows = console or Console(quiet=True), load_digits_tasks(slant), []
+    # Threads on so few rows wait for each other longer than they work.
+    with threadpool_limits(1), console.working(seeds * sum(SHOWN.values())):
+        for name, units in SHOWN.items():
+            method = METHODS[name]
+            console.begin(f"fitting {method.title}, {count(seeds, 'seed')}")
+            step = partial(console.finish, units)
+            rows.append({"method": method.title, **_scores(method, digits, seeds, step)})
+    table = Table.from_rows(rows)
     return "\n".join(
         [
             f"{len(digits.y)} handwritten digits in {digits.n_classes} clusters; tasks: plain, blurred, slanted.",
@@ -35,12 +45,14 @@ def run(seeds: int, slant: float = 0.15) -> str:
     )
 
 
-def _scores(method: Method, digits: Any, seeds: int) -> dict[str, float]:
+def _scores(method: Method, digits: Any, seeds: int, step: Callable[[], None]) -> dict[str, float]:
+    """Mean scores, and seconds for each seed; `step` is called after each."""
     scores, began = [], perf_counter()
     for seed in range(seeds):
         labels = method.make(digits.n_classes, seed).fit(digits.X, tasks=digits.tasks).labels_
         own = task_scores(digits.y, labels, digits.tasks)
         joint = joint_accuracy(digits.y, labels, digits.tasks)
         scores.append([np.mean(own["accuracy"]), np.mean(own["nmi"]), joint])
+        step()
     acc, nmi, joint = (100 * np.mean(scores, axis=0)).tolist()
     return {"ACC": acc, "NMI": nmi, "joint": joint, "seconds": (perf_counter() - began) / seeds}

@@ -60,7 +60,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if arguments.command == "demo":
         from . import demo
 
-        print(demo.run(arguments.seeds, arguments.slant))
+        print(demo.run(arguments.seeds, arguments.slant, Console()))
         return 0
     return _run(arguments)
 

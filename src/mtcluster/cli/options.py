@@ -127,7 +127,7 @@ def add_compare(parser: ArgumentParser) -> None:
 
 def add_demo(parser: ArgumentParser) -> None:
     """Add the options of `mtcluster demo`."""
-    parser.add_argument("--seeds", type=_positive, default=5, metavar="N", help="seeds to average over (default 5)")
+    parser.add_argument("--seeds", type=_positive, default=3, metavar="N", help="seeds to average over (default 3)")
     parser.add_argument("--slant", type=float, default=0.15, help="how much the third task differs (default 0.15)")
 
 

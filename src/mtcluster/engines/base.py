@@ -12,6 +12,8 @@ import numpy as np
 from ..core.arrays import Array, Summary, host
 from ..core.blocks import Block, Job, PerRow
 
+NO_NUMBERS = "Leave them out, or let mtcluster.preprocessing.TablePreprocessor turn them into numbers."
+
 
 class Engine(ABC):
     """All rows of all tasks, wherever they live: what the core needs (`core.blocks.RowSource`), and the way back.

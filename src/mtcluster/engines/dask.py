@@ -22,7 +22,7 @@ from .._utils.tasks import as_parts, encode_tasks, label_array
 from ..core.arrays import Array, Columns, Summary
 from ..core.blocks import Block, Job, PerRow, make_block
 from . import dask_worker as worker
-from .base import Engine
+from .base import NO_NUMBERS, Engine
 
 FAN_IN = 16  # sums that are added up by one Dask task
 
@@ -248,7 +248,9 @@ def read_array(X: Any, name: str, features: Features, placing: Columns | None = 
     if columns is not None:
         bad = [repr(c) for c, dtype in X.dtypes.items() if dtype.kind not in "biuf"]
         if bad:
-            raise ValueError(f"{name} has {len(bad)} column(s) that are not numbers: {', '.join(bad[:5])}.")
+            raise ValueError(
+                f"{name} has {len(bad)} column(s) that are not numbers: {', '.join(bad[:5])}. {NO_NUMBERS}"
+            )
         floats = all(dtype == np.float32 for dtype in X.dtypes)
         X = from_frame(X, len(columns), np.dtype(np.float32 if floats else np.float64))
     if not isinstance(X, da.Array) or X.ndim != 2:

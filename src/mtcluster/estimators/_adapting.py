@@ -42,7 +42,7 @@ class AdaptingMixin(FittedModelMixin):
         ----------
         X : array, sparse matrix or data frame of shape (n, d), or a dict of them
             Rows of new tasks.
-        tasks : sequence of n hashable labels, optional
+        tasks : sequence of n hashable labels or str, optional
             The task of each row. None: X is a dict of tasks.
         novelty : {"flag", "none", "new"}, default="flag"
             What to do with rows that no cluster explains: those with a larger loss than ordinary rows have, and groups

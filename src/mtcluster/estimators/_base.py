@@ -8,7 +8,7 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import ClassifierTags, check_random_state
 
@@ -30,6 +30,7 @@ from ._apart import apart, fit_apart
 from ._capabilities import check_capabilities, check_sizes
 from ._deciding import DecidingMixin, Settled
 from ._fitted import with_unknown
+from ._ignored import TaskClusterMixin, warn_ignored
 from ._multistart import Run, best_of
 from ._novelty import set_usual
 from ._numbers import asked_numbers, choose_number, chosen_number, few_enough
@@ -51,7 +52,7 @@ class MultiTaskClusterer(
     AdaptingMixin,
     CallbackSupportMixin,
     ClassNamePrefixFeaturesOutMixin,
-    ClusterMixin,
+    TaskClusterMixin,
     BaseEstimator,
 ):
     """Base of SPMTC, LSSMTC, ASI and the mixture: everything but their parameters.
@@ -88,8 +89,9 @@ class MultiTaskClusterer(
             Dask arrays. With scikit-learn's array API dispatch enabled, arrays of PyTorch or CuPy are treated likewise.
         y : ignored
             Present for API consistency.
-        tasks : sequence of n hashable labels, optional
-            The task of each row of X, in any order. None: one task.
+        tasks : sequence of n hashable labels or str, optional
+            The task of each row of X, in any order, or the name of the column of a data frame X that holds it.
+            None: one task.
         sample_weight : array of shape (n,), optional
             Weights of the rows. In the model a weight of 2 is two copies of a row; a consensus looks at every row of
             positive weight once.
@@ -103,6 +105,7 @@ class MultiTaskClusterer(
         self : object
             The fitted estimator.
         """
+        warn_ignored(X, y, tasks)
         arguments = {"X": X, "y": y, "metadata": {"tasks": tasks, "sample_weight": sample_weight}}
         previous = None if previous is None else check_previous(previous)
         coupling, membership = self._parts()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClusterMixin, MetaEstimatorMixin, clone
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
@@ -14,6 +14,7 @@ from .._sklearn_compat import HasMethods, fit_context
 from .._utils.tasks import positions
 from ..core.arrays import Array, is_sparse
 from ..engines import LocalData
+from ._ignored import TaskClusterMixin, warn_ignored
 from ._validation import read_tasks, read_weights
 
 
@@ -21,7 +22,7 @@ def _can_predict(self: Any) -> bool:
     return hasattr(self.clusterer, "predict")
 
 
-class _Baseline(MetaEstimatorMixin, ClusterMixin, BaseEstimator):
+class _Baseline(MetaEstimatorMixin, TaskClusterMixin, BaseEstimator):
     """What the two share: the parameter, and reading the data."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {"clusterer": [HasMethods("fit_predict")]}
@@ -89,8 +90,9 @@ class PerTask(_Baseline):
             The rows of all tasks, or one item per task.
         y : ignored
             Present for API consistency.
-        tasks : sequence of n hashable labels, optional
-            The task of each row of X, in any order. None: one task.
+        tasks : sequence of n hashable labels or str, optional
+            The task of each row of X, in any order, or the name of the column of a data frame X that holds it.
+            None: one task.
         sample_weight : array of shape (n,), optional
             Weights of the rows, for clusterers that take them.
 
@@ -99,6 +101,7 @@ class PerTask(_Baseline):
         self : object
             The fitted estimator.
         """
+        warn_ignored(X, y, tasks)
         data = read_tasks(self, X, tasks, reset=True)
         fitted = []
         weights = self._read_weights(sample_weight, data)
@@ -120,7 +123,7 @@ class PerTask(_Baseline):
         ----------
         X : array, sparse matrix or data frame of shape (n, d), or a dict or list of them
             Rows, seen or new.
-        tasks : sequence of n hashable labels, optional
+        tasks : sequence of n hashable labels or str, optional
             The task of each row, which must have been in `fit`; None is allowed after a fit of one task.
 
         Returns
@@ -199,8 +202,9 @@ class Pooled(_Baseline):
             The rows of all tasks, or one item per task.
         y : ignored
             Present for API consistency.
-        tasks : sequence of n hashable labels, optional
-            The task of each row of X, in any order. None: one task.
+        tasks : sequence of n hashable labels or str, optional
+            The task of each row of X, in any order, or the name of the column of a data frame X that holds it.
+            None: one task.
         sample_weight : array of shape (n,), optional
             Weights of the rows, for clusterers that take them.
 
@@ -209,6 +213,7 @@ class Pooled(_Baseline):
         self : object
             The fitted estimator.
         """
+        warn_ignored(X, y, tasks)
         data = read_tasks(self, X, tasks, reset=True)
         weights = self._read_weights(sample_weight, data)
         joined = data.join([w for w in weights if w is not None]) if weights[0] is not None else None
@@ -228,7 +233,7 @@ class Pooled(_Baseline):
         ----------
         X : array, sparse matrix or data frame of shape (n, d), or a dict or list of them
             Rows, seen or new.
-        tasks : sequence of n hashable labels, optional
+        tasks : sequence of n hashable labels or str, optional
             The task of each row. It makes no difference unless `center=True`: then the mean that the task had in `fit`
             is removed from its rows, and from those of a task that was not in `fit` their own mean.
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .._utils.tables import Table
+from .._utils.tables import Table, sentences_and_table
 from .._utils.text import count, listed
 from ..core.arrays import Array
 
@@ -130,6 +130,9 @@ class Changes:
 
     def __str__(self) -> str:
         return "\n".join([str(self.table), *self.sentences])
+
+    def _repr_html_(self) -> str:
+        return sentences_and_table(self.sentences, self.table)
 
 
 def _several(at: Array) -> dict[int, list[int]]:

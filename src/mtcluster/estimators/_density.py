@@ -78,7 +78,7 @@ class DensityMixin(FittedModelMixin):
         ----------
         X : array, sparse matrix or data frame of shape (n, d), or a dict or list of them
             Rows, seen or new.
-        tasks : sequence of n hashable labels, optional
+        tasks : sequence of n hashable labels or str, optional
             The task of each row; see `predict`.
 
         Returns
@@ -98,7 +98,7 @@ class DensityMixin(FittedModelMixin):
             Rows, seen or new.
         y : ignored
             Present for API consistency.
-        tasks : sequence of n hashable labels, optional
+        tasks : sequence of n hashable labels or str, optional
             The task of each row; see `predict`.
         sample_weight : array of shape (n,), optional
             Weights of the mean.
@@ -119,7 +119,7 @@ class DensityMixin(FittedModelMixin):
         ----------
         X : array, sparse matrix or data frame of shape (n, d), or a dict or list of them
             Rows, those of `fit` as a rule.
-        tasks : sequence of n hashable labels, optional
+        tasks : sequence of n hashable labels or str, optional
             The task of each row; see `predict`.
 
         Returns
@@ -137,7 +137,7 @@ class DensityMixin(FittedModelMixin):
         ----------
         X : array, sparse matrix or data frame of shape (n, d), or a dict or list of them
             Rows, those of `fit` as a rule.
-        tasks : sequence of n hashable labels, optional
+        tasks : sequence of n hashable labels or str, optional
             The task of each row; see `predict`.
 
         Returns

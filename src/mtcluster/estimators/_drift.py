@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import poisson
 
-from .._utils.tables import Table
+from .._utils.tables import Table, sentences_and_table
 from .._utils.text import count
 from ..core.arrays import Array
 
@@ -85,6 +85,9 @@ class Drift:
 
     def __str__(self) -> str:
         return "\n".join([str(self.table), *self.sentences])
+
+    def _repr_html_(self) -> str:
+        return sentences_and_table(self.sentences, self.table)
 
 
 def movements(

@@ -7,13 +7,12 @@ from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from .._sklearn_compat import array_namespace
 from ..consensus import Decisions
 from ..core.arrays import Array, host
-from ..core.centers import TINY, Centers
+from ..core.centers import Centers
 from ..core.completing import empty_rows
 from ..core.couplings import COUPLINGS
 from ..core.jobs import weighted_sums
@@ -22,7 +21,6 @@ from ..core.metric import Metric
 from ..core.model import Model
 from ..core.novelty import label_rows
 from ..core.offsets import Offsets
-from ..core.projecting import axes_of, project
 from ..core.readout import probabilities, read_out
 from ..engines import Engine
 from ._capabilities import check_missing
@@ -30,13 +28,14 @@ from ._matrices import library
 from ._novelty import RATE, check_novelty, fitted_tasks, verdict_of
 from ._placement import Placement, place_tasks
 from ._progress import warn_user
+from ._projecting import ProjectingMixin
 from ._telling import TellingMixin
 from ._validation import open_rows
 
 NO_VALUE = "have no value at all"
 
 
-class FittedModelMixin(TellingMixin, TransformerMixin):
+class FittedModelMixin(TellingMixin, ProjectingMixin):
     """Methods that read fitted attributes alone."""
 
     _pools_tasks: ClassVar[bool]
@@ -172,10 +171,10 @@ class FittedModelMixin(TellingMixin, TransformerMixin):
         ----------
         X : array, sparse matrix or data frame of shape (n, d), or a dict or list of them
             Rows, seen or new.
-        tasks : sequence of n hashable labels, optional
-            The task of each row. A task that was not in `fit` is placed as `adapt` does, if it has at least 5 rows per
-            cluster; else the shared centres decide about its rows. A warning names it. None after a fit of several
-            tasks: the shared centres decide for all rows.
+        tasks : sequence of n hashable labels or str, optional
+            The task of each row, or the name of the column of a data frame X that holds it. A task that was not in
+            `fit` is placed as `adapt` does, if it has at least 5 rows per cluster; else the shared centres decide about
+            its rows. A warning names it. None after a fit of several tasks: the shared centres decide for all rows.
         novelty : {"flag", "none"}, optional
             "flag": rows of tasks that were not in `fit` get the label -1 if no cluster explains them, alone or as a
             group; see `adapt`. "none": each row gets a cluster. None: as in `adapt`, or "flag".
@@ -211,7 +210,7 @@ class FittedModelMixin(TellingMixin, TransformerMixin):
         ----------
         X : array, sparse matrix or data frame of shape (n, d), or a dict or list of them
             Rows, seen or new.
-        tasks : sequence of n hashable labels, optional
+        tasks : sequence of n hashable labels or str, optional
             The task of each row; see `predict`.
 
         Returns
@@ -232,7 +231,7 @@ class FittedModelMixin(TellingMixin, TransformerMixin):
         ----------
         X : array, sparse matrix or data frame of shape (n, d), or a dict or list of them
             Rows, seen or new.
-        tasks : sequence of n hashable labels, optional
+        tasks : sequence of n hashable labels or str, optional
             The task of each row; see `predict`.
 
         Returns
@@ -252,7 +251,7 @@ class FittedModelMixin(TellingMixin, TransformerMixin):
             Rows, seen or new.
         y : ignored
             Present for API consistency.
-        tasks : sequence of n hashable labels, optional
+        tasks : sequence of n hashable labels or str, optional
             The task of each row; see `predict`.
         sample_weight : array of shape (n,), optional
             Weights of the mean.
@@ -268,26 +267,6 @@ class FittedModelMixin(TellingMixin, TransformerMixin):
         model, centers = self._fitted()
         shape = model.shape(centers.runs(None))
         return -loss if shape is None else -loss - float(shape.log_determinant(engine.n_features)[0])
-
-    def transform(self, X: Any) -> Array:
-        """Coordinates of each row in the shared subspace: X W, or X S⁻¹ W with a shared metric.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or data frame of shape (n, d), or a dict or list of them
-            Rows of any task.
-
-        Returns
-        -------
-        coordinates : array of shape (n, l)
-            The same axes for every task.
-        """
-        engine, (model, centers) = self._open(X, None, "transform"), self._fitted()
-        W, sizes = axes_of(model, centers), host(self.cluster_sizes_).sum(axis=0)
-        middle = sizes @ centers.shared / max(float(sizes.sum()), TINY)
-        return engine.gather(
-            engine.apply(partial(project, W=W, middle=middle), outputs=1, lazy=True)[0], width=W.shape[1]
-        )
 
 
 def with_unknown(engine: Engine, labels: Array) -> Array:

@@ -9,6 +9,7 @@ import numpy as np
 from .._sklearn_compat import fit_context
 from ..core.arrays import is_sparse
 from ._baselines import _Baseline
+from ._ignored import warn_ignored
 from ._validation import read_tasks
 
 
@@ -62,8 +63,9 @@ class Harmonized(_Baseline):
             The rows of all tasks, or one item per task; usually principal components.
         y : ignored
             Present for API consistency.
-        tasks : sequence of n hashable labels, optional
-            The task of each row of X, in any order. None: one task, in which nothing is corrected.
+        tasks : sequence of n hashable labels or str, optional
+            The task of each row of X, in any order, or the name of the column of a data frame X that holds it.
+            None: one task, in which nothing is corrected.
 
         Returns
         -------
@@ -74,6 +76,7 @@ class Harmonized(_Baseline):
             from harmonypy import run_harmony
         except ImportError as error:
             raise ImportError("Harmony needs harmonypy: pip install 'mtcluster[harmony]'.") from error
+        warn_ignored(X, y, tasks)
         data = read_tasks(self, X, tasks, reset=True)
         rows = data.stack()
         if is_sparse(rows):

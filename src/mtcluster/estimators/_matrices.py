@@ -13,6 +13,7 @@ from .._sklearn_compat import get_config, get_namespace
 from .._utils.tasks import Positions
 from ..core.arrays import Array, Picked, host, is_sparse, not_finite, pieces, rows_at
 from ..engines import LocalData
+from ..engines.base import NO_NUMBERS
 
 
 def library(X: Any) -> Any:
@@ -134,7 +135,7 @@ def named_error(error: Exception, X: Any, name: str) -> Exception:
     bad = [column for column in getattr(X, "columns", ()) if not _is_numeric(X[column])]
     if bad:
         shown = ", ".join(repr(column) for column in bad[:5]) + (", …" if len(bad) > 5 else "")
-        return kind(f"{name} has {len(bad)} column(s) that are not numbers: {shown}. Drop or encode them.")
+        return kind(f"{name} has {len(bad)} column(s) that are not numbers: {shown}. {NO_NUMBERS}")
     return error if str(error).startswith((f"{name} ", f"Input {name}")) else kind(f"{name}: {error}")
 
 

@@ -10,6 +10,8 @@ from typing import Any
 
 from ..core.pacing import Schedule
 
+SKIPPED = ("mtcluster", "sklearn", "joblib")  # whose lines are not the user's
+
 
 @contextmanager
 def watched(estimator: Any, listener: Callable[..., None]) -> Iterator[None]:
@@ -136,6 +138,6 @@ class StartProgress:
 def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
     """Warn at the line of the user's code, however deep in scikit-learn the call came from."""
     frame, level = sys._getframe(1), 2
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] in ("mtcluster", "sklearn"):
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] in SKIPPED:
         frame, level = frame.f_back, level + 1
     warnings.warn(message, category, stacklevel=level)

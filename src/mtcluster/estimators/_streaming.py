@@ -17,6 +17,7 @@ from ..core.relations import relatedness_by_common, support
 from ._base import SMALL_ARRAYS
 from ._batch import Batch, Learned
 from ._fitted import with_unknown
+from ._ignored import warn_ignored
 from ._novelty import LATER
 from ._validation import check_counting
 
@@ -52,7 +53,7 @@ class StreamingMixin:
             The rows of the batch.
         y : ignored
             Present for API consistency.
-        tasks : sequence of n hashable labels, optional
+        tasks : sequence of n hashable labels or str, optional
             The task of each row. None: one task, if the model has one.
         sample_weight : array of shape (n,), optional
             Weights of the rows.
@@ -66,6 +67,7 @@ class StreamingMixin:
         me._validate_params()
         if not hasattr(self, "task_centers_"):
             return me.fit(X, y, tasks=tasks, sample_weight=sample_weight)
+        warn_ignored(X, y, tasks)
         engine = me._open(X, tasks, "partial_fit", sample_weight)
         if not engine.named and len(me.tasks_) > 1:
             raise ValueError(

@@ -15,6 +15,7 @@ from ..core.arrays import Array, Columns, host
 from ..engines import Engine, LocalData, LocalEngine, engine_of
 from ._columns import columns_of, matched, places, record
 from ._matrices import check_finite, library, matrix_of, named_error, near, numbers_in, quoted, rows_of
+from ._task_column import read_column
 
 COPIED = 2**21  # numbers of a matrix up to which rows that stand apart are copied, one task after the other
 
@@ -36,11 +37,12 @@ def open_rows(
     `reset` records the features on the estimator, otherwise they are compared with those it has. `pooled`: all rows
     are one task. `centered`: losses may be computed from the mean of each task instead of 0.
     """
+    X, tasks = read_column(estimator, X, tasks, reset=reset)
     engine = engine_of(X)
     if engine is not None:
         features = _Features(estimator, reset)
         return engine.read(X, tasks, sample_weight, features, pooled=pooled, centered=centered)
-    data = read_tasks(estimator, X, tasks, reset=reset, missing=True)
+    data = _read_local(estimator, X, tasks, reset=reset, missing=True)
     us = read_weights(sample_weight, data, data.dtype)
     if pooled:
         data, us = data.pooled(), [data.join(us)]
@@ -106,12 +108,18 @@ def check_values(engine: Engine) -> None:
 
 
 def read_tasks(estimator: Any, X: Any, tasks: Any = None, *, reset: bool, missing: bool = False) -> LocalData:
-    """Validate X and split it by task.
+    """Validate X and split it by task, in this process.
 
-    X is one matrix with `tasks`, a label for each row (None: one task), or a dict or list of matrices, one per task.
-    `reset` records the features on the estimator, otherwise they are compared with those it has. `missing`: dense X may
-    hold NaN, and data frames may have other columns.
+    X is one matrix with `tasks`, a label for each row or the name of a column (None: one task), or a dict or list of
+    matrices, one per task. `reset` records the features on the estimator, otherwise they are compared with those it
+    has. `missing`: dense X may hold NaN, and data frames may have other columns.
     """
+    X, tasks = read_column(estimator, X, tasks, reset=reset)
+    return _read_local(estimator, X, tasks, reset=reset, missing=missing)
+
+
+def _read_local(estimator: Any, X: Any, tasks: Any, *, reset: bool, missing: bool) -> LocalData:
+    """X as it is, without a column of tasks, split by task."""
     parts = as_parts(X, "X")
     if parts is None:
         if missing and not reset and _has_mosaic(estimator) and hasattr(X, "columns"):

@@ -63,8 +63,9 @@ def judge_labels(X: Any, labels: Any, *, tasks: Any = None) -> Judgement:
         Rows of all tasks, or one item per task.
     labels : array of shape (n,)
         Cluster of each row.
-    tasks : sequence of n hashable labels, optional
-        Task of each row of X, in any order. None: one task.
+    tasks : sequence of n hashable labels or str, optional
+        Task of each row of X, in any order, or the name of the column of a data frame X that holds it.
+        None: one task.
 
     Returns
     -------

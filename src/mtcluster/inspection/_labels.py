@@ -112,8 +112,9 @@ class LabelDescription(BaseEstimator):
         y : array of shape (n,)
             Cluster of each row, as integers from 0; -1 for rows that belong to none, as of DBSCAN. Such rows count in
             no mean and no size.
-        tasks : sequence of n hashable labels, optional
-            Task of each row of X, in any order. None: one task.
+        tasks : sequence of n hashable labels or str, optional
+            Task of each row of X, in any order, or the name of the column of a data frame X that holds it.
+            None: one task.
 
         Returns
         -------

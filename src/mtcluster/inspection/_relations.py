@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from .._utils.tables import Table
+from .._utils.tables import Table, sentences_and_table
 from ..core.arrays import Array
 from ._fitted import PER_TASK, PRESENT, UNSURE, gone, on_host, sharing
 from ._words import count, listed, named
@@ -43,14 +43,19 @@ class Relations:
         """The rows of the table, one dict each."""
         return self.table.rows()
 
-    def __str__(self) -> str:
+    def _wide(self) -> Table:
+        """What is shown: one row per cluster or task, whichever are more."""
         tasks, clusters = (list(dict.fromkeys(self.table[name])) for name in ("task", "cluster"))
         cells = {(row["cluster"], row["task"]): _cell(row) for row in self.rows()}
         if len(tasks) > len(clusters):
-            wide = [{"task": str(t)} | {f"cluster {j}": cells[j, t] for j in clusters} for t in tasks]
-        else:
-            wide = [{"cluster": str(j)} | {str(t): cells[j, t] for t in tasks} for j in clusters]
-        return "\n".join([str(Table.from_rows(wide)), *self.sentences])
+            return Table.from_rows({"task": str(t)} | {f"cluster {j}": cells[j, t] for j in clusters} for t in tasks)
+        return Table.from_rows({"cluster": str(j)} | {str(t): cells[j, t] for t in tasks} for j in clusters)
+
+    def __str__(self) -> str:
+        return "\n".join([str(self._wide()), *self.sentences])
+
+    def _repr_html_(self) -> str:
+        return sentences_and_table(self.sentences, self._wide())
 
 
 def relations(model: Any) -> Relations:

@@ -43,8 +43,9 @@ def select_n_clusters(
     ----------
     X : array, sparse matrix or data frame of shape (n, d), or a dict or list of them
         The rows of all tasks, or one item per task.
-    tasks : sequence of n hashable labels, optional
-        The task of each row of X. None: one task.
+    tasks : sequence of n hashable labels or str, optional
+        The task of each row of X, in any order, or the name of the column of a data frame X that holds it.
+        None: one task.
     n_clusters : iterable of int, default=range(2, 11)
         The numbers of clusters to compare; 1 is always among them. What is found about a number does not depend on the
         others.

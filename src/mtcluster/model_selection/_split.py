@@ -11,7 +11,7 @@ from sklearn.model_selection import BaseCrossValidator, StratifiedKFold
 from sklearn.utils.metadata_routing import UNUSED, MetadataRequest
 
 from .._sklearn_compat import num_samples
-from .._utils.tasks import encode_tasks
+from .._utils.tasks import column_of_tasks, encode_tasks
 from ..core.arrays import Array
 from ..metrics import joint_accuracy
 
@@ -31,6 +31,7 @@ class _TaskSplitter(BaseCrossValidator):
                 f"{type(self).__name__} needs tasks, the task of each row. A search or cross_validate passes them on "
                 "with sklearn.set_config(enable_metadata_routing=True)."
             )
+        _, tasks = column_of_tasks(X, tasks)
         return encode_tasks(tasks, num_samples(tasks if X is None else X))
 
 
@@ -94,8 +95,8 @@ class TaskKFold(_TaskSplitter):
             The rows; only their number matters.
         y : ignored
             Present for API consistency.
-        tasks : sequence of n labels
-            The task of each row.
+        tasks : sequence of n labels or str
+            The task of each row, or the name of the column of a data frame X that holds it.
         groups : sequence of n labels, optional
             Used as `tasks` if these are None: the name that scikit-learn passes on without metadata routing.
 
@@ -157,8 +158,8 @@ class LeaveOneTaskOut(_TaskSplitter):
             The rows; only their number matters.
         y : ignored
             Present for API consistency.
-        tasks : sequence of n labels
-            The task of each row.
+        tasks : sequence of n labels or str
+            The task of each row, or the name of the column of a data frame X that holds it.
         groups : sequence of n labels, optional
             Used as `tasks` if these are None: the name that scikit-learn passes on without metadata routing.
 
@@ -182,8 +183,8 @@ class LeaveOneTaskOut(_TaskSplitter):
             The rows; only their number matters.
         y : ignored
             Present for API consistency.
-        tasks : sequence of n labels
-            The task of each row.
+        tasks : sequence of n labels or str
+            The task of each row, or the name of the column of a data frame X that holds it.
         groups : sequence of n labels, optional
             Used as `tasks` if these are None.
 
@@ -204,7 +205,7 @@ class _TaskScorer:
     def __call__(self, estimator: Any, X: Any, y: Any, tasks: Any = None) -> float:
         """The score of a fitted model on rows of known classes."""
         labels = estimator.predict(X) if tasks is None else estimator.predict(X, tasks=tasks)
-        return float(self.score(y, labels, tasks))
+        return float(self.score(y, labels, column_of_tasks(X, tasks)[1]))
 
     def get_metadata_routing(self) -> MetadataRequest:
         """The request for `tasks`."""

@@ -53,8 +53,9 @@ def stability(
         Fitted on X and tasks; it is not changed.
     X : array, sparse matrix or data frame of shape (n, d), or a dict or list of them
         The rows that it was fitted on.
-    tasks : sequence of n hashable labels, optional
-        The task of each row of X. None: one task.
+    tasks : sequence of n hashable labels or str, optional
+        The task of each row of X, in any order, or the name of the column of a data frame X that holds it.
+        None: one task.
     n_refits : int, default=20
         Number of refits, at least 2.
     random_state : int, RandomState or None, default=None

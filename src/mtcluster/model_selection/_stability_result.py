@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .._utils.tables import Table
+from .._utils.tables import Table, sentences_and_table
 from ..certainty import MEANINGS
 from ..core.arrays import Array
 
@@ -89,13 +89,16 @@ class Stability:
     def __str__(self) -> str:
         return "\n".join([*self.sentences, "", str(self.table)])
 
+    def _repr_html_(self) -> str:
+        return sentences_and_table(self.sentences, self.table)
+
     def plot(self, ax: Any = None) -> Any:
         """The stability of each cluster, and of data without clusters.
 
         Parameters
         ----------
         ax : matplotlib axes, optional
-            Where to draw. None: new axes.
+            Where to draw. None: those of a new figure of pyplot.
 
         Returns
         -------

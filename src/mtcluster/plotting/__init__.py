@@ -1,8 +1,7 @@
 """Plots of fitted models: each function takes a model or table and matplotlib axes, and returns the axes.
 
-Without axes, new ones are made without pyplot, so that no figure is kept and no window opens:
-`ax.figure.savefig("map.png")` writes the figure, and a notebook with `%matplotlib inline` shows it where a cell ends
-with `ax.figure`. Axes of `matplotlib.pyplot.subplots` work as well, and are shown by `matplotlib.pyplot.show`.
+Without axes, a new figure is made with `matplotlib.pyplot.subplots`: a notebook shows it, `plt.show()` opens it,
+`plt.savefig("map.png")` writes it and `plt.close()` lets it go. With axes, they are drawn on, and pyplot is not used.
 
 Models are `SPMTC`, `LSSMTC` and `ASI`, and `mtcluster.inspection.LabelDescription` for the labels of any other
 clusterer.

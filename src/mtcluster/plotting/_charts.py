@@ -10,7 +10,21 @@ from ..core.arrays import host
 from ..inspection._fitted import PER_TASK, comparable, on_host
 from ..inspection._relations import relation_words
 from ..inspection._words import listed
-from ._style import BLUE, COLORS, GREY, INK, LIGHT, ORANGE, add_legend, attribute, colors, mark, new_axes, task_names
+from ._style import (
+    BLUE,
+    COLORS,
+    GREY,
+    INK,
+    LETTER,
+    LIGHT,
+    ORANGE,
+    add_legend,
+    attribute,
+    colors,
+    mark,
+    new_axes,
+    task_names,
+)
 
 NUMBERED = 20  # tasks up to which a matrix has numbers in it
 STAGE_LABELS = 12  # stages that have room for a label each
@@ -31,7 +45,7 @@ def plot_cluster_sizes(model: Any, ax: Any = None) -> Any:
     model : fitted model
         Model with `cluster_sizes_`, `cluster_support_` and `cluster_presence_`.
     ax : matplotlib axes, optional
-        Axes to draw on. None: new axes.
+        Axes to draw on. None: those of a new figure of pyplot.
 
     Returns
     -------
@@ -42,9 +56,11 @@ def plot_cluster_sizes(model: Any, ax: Any = None) -> Any:
     shares = 100 * sizes / np.maximum(sizes.sum(axis=1, keepdims=True), np.finfo(np.float64).tiny)
     words = relation_words(on_host(model, PER_TASK))
     m, c = shares.shape
-    ax = new_axes(ax, (float(np.clip(0.16 * c * (m + 1), 5.5, 16)), 3.6))
-    width, entries = 0.8 / m, []
-    for k, color in enumerate(colors(range(m))):
+    shades = colors(range(m))
+    entries = [mark("s", color, name) for color, name in zip(shades, names, strict=True)] if m > 1 else []
+    entries += [mark(shape, INK, word) for word, shape in MARKS.items() if np.any(words == word)]
+    ax, width = new_axes(ax, (float(np.clip(0.16 * c * (m + 1), 5, 14)), 3.6), entries), 0.8 / m
+    for k, color in enumerate(shades):
         at = np.arange(c) - 0.4 + width * (k + 0.5)
         ax.bar(at, shares[k], 0.94 * width, color=color)
         for word, shape in MARKS.items():
@@ -52,10 +68,9 @@ def plot_cluster_sizes(model: Any, ax: Any = None) -> Any:
             if own.any():
                 above = {"linestyle": "none", "color": INK, "markersize": 5, "clip_on": False}
                 ax.plot(at[own], shares[k, own] + 0.025 * shares.max(), marker=shape, **above)
-        entries += [mark("s", color, names[k])] * (m > 1)
     ax.set_xticks(range(c), [str(j) for j in range(c)])
     ax.set(xlabel="cluster", ylabel="rows of the task, %", xlim=(-0.6, c - 0.4), ylim=(0, 1.08 * shares.max()))
-    add_legend(ax, [*entries, *(mark(shape, INK, word) for word, shape in MARKS.items() if np.any(words == word))])
+    add_legend(ax, entries)
     return ax
 
 
@@ -69,7 +84,7 @@ def plot_relatedness(model: Any, ax: Any = None) -> Any:
     model : fitted model
         Model with `task_relatedness_`.
     ax : matplotlib axes, optional
-        Axes to draw on. None: new axes.
+        Axes to draw on. None: those of a new figure of pyplot.
 
     Returns
     -------
@@ -78,8 +93,9 @@ def plot_relatedness(model: Any, ax: Any = None) -> Any:
     """
     R, names = host(attribute(model, "task_relatedness_", "plot_relatedness")), task_names(model)
     known = comparable(on_host(model, PER_TASK)) | np.eye(len(R), dtype=bool)
-    side, long = float(np.clip(2.0 + 0.55 * len(R), 3.2, 12)), max(map(len, names)) > 4
-    ax = new_axes(ax, (side + 0.9, side))
+    letters, side = max(map(len, names)), float(np.clip(2.0 + 0.55 * len(R), 3.2, 12))
+    long, name = letters > 4, LETTER * letters
+    ax = new_axes(ax, (side + 0.9 + name, side + 0.7 * name * long))
     ax.set_facecolor(LIGHT)
     drawn = ax.imshow(np.ma.masked_array(R, ~known), vmin=0, vmax=1, cmap="Blues")
     ax.set_xticks(range(len(R)), names, rotation=45 * long, rotation_mode="anchor", ha="right" if long else "center")
@@ -103,7 +119,7 @@ def plot_objective(model: Any, ax: Any = None) -> Any:
     model : fitted model
         Model with `objective_trace_`.
     ax : matplotlib axes, optional
-        Axes to draw on. None: new axes.
+        Axes to draw on. None: those of a new figure of pyplot.
 
     Returns
     -------
@@ -139,7 +155,7 @@ def plot_pace(model: Any, ax: Any = None, *, by_task: bool = False) -> Any:
     model : fitted model
         Model with `weight_trace_`.
     ax : matplotlib axes, optional
-        Axes to draw on. None: new axes.
+        Axes to draw on. None: those of a new figure of pyplot.
     by_task : bool, default=False
         Whether each stage has one bar per task.
 
@@ -152,12 +168,13 @@ def plot_pace(model: Any, ax: Any = None, *, by_task: bool = False) -> Any:
     stages = [f"{100 * share:.0f} %" for share in host(model.fractions_)]
     codes = host(model.task_indices_) if by_task else np.zeros(trace.shape[1], dtype=int)
     bars = int(codes.max()) + 1
-    ax = new_axes(ax, (float(np.clip(0.3 * bars * len(stages), 5.5, 16)), 3.6))
     full, none = (
         np.stack([found[:, codes == k].mean(axis=1) for k in range(bars)], axis=1).ravel()
         for found in (trace >= FULL, trace <= 0)
     )
     parts = {"full weight": (full, BLUE), "partial": (1 - full - none, COLORS[5]), "none": (none, LIGHT)}
+    entries = [mark("s", shade, name) for name, (_, shade) in parts.items()]
+    ax = new_axes(ax, (float(np.clip(0.3 * bars * len(stages), 5, 14)), 3.6), entries)
     width, below = 0.8 / bars, np.zeros(len(full))
     at = (np.arange(len(stages))[:, None] - 0.4 + width * (np.arange(bars) + 0.5)).ravel()
     for share, shade in parts.values():
@@ -167,7 +184,7 @@ def plot_pace(model: Any, ax: Any = None, *, by_task: bool = False) -> Any:
     ax.set_xticks(range(len(stages)), stages, rotation=90 * (len(stages) > STAGE_LABELS))
     if bars > 1:
         ax.set_title(f"bars from left to right: {listed(task_names(model))}", fontsize=9, color=GREY)
-    add_legend(ax, [mark("s", shade, name) for name, (_, shade) in parts.items()])
+    add_legend(ax, entries)
     return ax
 
 
@@ -189,7 +206,7 @@ def plot_selection(selection: Any, ax: Any = None) -> Any:
     selection : Selection, Table or data frame
         Result of `mtcluster.model_selection.select_n_clusters`, or its table alone, which has no suggestion.
     ax : matplotlib axes, optional
-        Axes to draw on. None: new axes.
+        Axes to draw on. None: those of a new figure of pyplot.
 
     Returns
     -------
@@ -241,7 +258,7 @@ def plot_stability(stability: Any, ax: Any = None) -> Any:
     stability : Stability
         Result of `mtcluster.model_selection.stability`.
     ax : matplotlib axes, optional
-        Axes to draw on. None: new axes.
+        Axes to draw on. None: those of a new figure of pyplot.
 
     Returns
     -------
@@ -255,7 +272,7 @@ def plot_stability(stability: Any, ax: Any = None) -> Any:
     values = np.asarray(stability.cluster_stability, dtype=np.float64)
     low, high = (float(pick(stability.reference)) for pick in (np.min, np.max))
     c = len(values)
-    ax = new_axes(ax, (float(np.clip(0.45 * c + 3, 5.2, 14)), 3.6))
+    ax = new_axes(ax, (float(np.clip(0.45 * c + 3, 6.2, 14)), 3.6))
     ax.bar(range(c), np.nan_to_num(values), 0.5, color=COLORS[5], label="each cluster")
     ax.axhline(stability.overall, color=INK, linewidth=1.5, label="all rows")
     ax.axhspan(low, high, color=ORANGE, alpha=0.25, linewidth=0, zorder=0, label="all rows, data\nwithout clusters")

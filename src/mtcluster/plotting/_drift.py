@@ -23,7 +23,7 @@ def plot_drift(model: Any, ax: Any = None) -> Any:
     model : fitted model
         Model with `drift_`, that of `partial_fit`.
     ax : matplotlib axes, optional
-        Axes to draw on. None: new axes.
+        Axes to draw on. None: those of a new figure of pyplot.
 
     Returns
     -------

@@ -48,7 +48,7 @@ def plot_tasks(
     model : fitted model
         Model with a map, `map_`, of all rows or of a sample of them.
     ax : matplotlib axes, optional
-        Axes to draw on. None: new axes.
+        Axes to draw on. None: those of a new figure of pyplot.
     color : {"cluster", "task", "easiness"}, default="cluster"
         What colours show. Easiness is the share of the rows of the same task whose loss is at least as large: dark rows
         are hard.
@@ -79,7 +79,7 @@ def plot_tasks(
     codes, clusters = host(model.task_indices_)[rows], host(model.labels_)[rows]
     hidden, easy = ~np.isin(codes, shown), color == "easiness"
     entries = _entries(color, task_names(model, alone=True), shown, clusters[~hidden], bool(hidden.any()))
-    ax = new_axes(ax, (6.4 + 1.6 * legend_columns(entries), 4.8))
+    ax = new_axes(ax, (6.4, 4.8), entries if legend_columns(entries) and not easy else None)
     style: dict[str, Any] = {"s": float(np.clip(18_000 / len(points), 8, 30)), "linewidths": 0, "rasterized": True}
     ax.scatter(*points[hidden].T, color=LIGHT, zorder=1, **style)
     if easy:

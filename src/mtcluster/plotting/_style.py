@@ -18,11 +18,18 @@ SHADES = ((0.0, 0.0), (0.0, 0.45), (1.0, 0.55))  # rounds of the palette: unchan
 INSIDE = 4  # entries of a legend that may be placed among the data
 LINES = 18  # entries per column of a legend
 CHARACTERS = 24  # of the name of a task
+ENTRY, LETTER = 0.45, 0.075  # inches that an entry of a legend takes beside its name, and a letter of the name
 
 
-def new_axes(ax: Any, size: tuple[float, float]) -> Any:
-    """The axes given, or new ones in a figure of this size."""
-    return matplotlib("figure").Figure(figsize=size, layout="constrained").subplots() if ax is None else ax
+def new_axes(ax: Any, size: tuple[float, float], beside: list[Any] | None = None) -> Any:
+    """The axes given, or new ones of about this size in a figure of pyplot, with room for a legend beside them.
+
+    The tight layout is computed at every draw, so that `tight_layout` of the user changes nothing and does not warn.
+    """
+    if ax is not None:
+        return ax
+    width = size[0] + legend_width(beside or [])
+    return matplotlib("pyplot").subplots(figsize=(width, size[1]), layout="tight")[1]
 
 
 def matplotlib(module: str) -> Any:
@@ -62,6 +69,12 @@ def colors(numbers: Iterable[int]) -> Array:
 def legend_columns(entries: list[Any]) -> int:
     """Columns of a legend beside the data; 0 if it is short enough to be placed among them."""
     return 0 if len(entries) <= INSIDE else -(-len(entries) // LINES)
+
+
+def legend_width(entries: list[Any]) -> float:
+    """About how many inches a legend takes beside the data."""
+    longest = max((len(entry.get_label()) for entry in entries), default=0)
+    return (ENTRY + LETTER * longest) * -(-len(entries) // LINES)
 
 
 def add_legend(ax: Any, entries: list[Any], inside: bool = False) -> None:
