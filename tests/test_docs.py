@@ -88,6 +88,21 @@ def test_every_block_of_a_page_runs(path, folder, capsys):
 
 
 @pytest.mark.slow
+def test_the_walk_through_shows_what_its_commands_print(folder, capsys):
+    def plain(text):
+        return re.sub(r"\d+\.\d s\.", "N s.", text.strip())
+
+    for kind, text in BLOCKS[ROOT / "docs" / "guide" / "first-table.md"]:
+        if kind == "python":
+            exec(compile(text, "first-table", "exec"), {"__name__": "__main__"})
+            continue
+        command, _, shown = text.partition("\n")
+        capsys.readouterr()
+        assert run_command(command.removeprefix("$ ")) == 0
+        assert plain(capsys.readouterr().out) == plain(shown), command
+
+
+@pytest.mark.slow
 def test_the_parts_that_contributing_shows_can_be_registered(tmp_path):
     """In a process of its own: they stay registered."""
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
@@ -136,7 +151,7 @@ def test_links_lead_to_files(path):
         assert made or found.exists(), f"{name(path)} links to {target}"
 
 
-@pytest.mark.parametrize("command", ["fit", "predict", "report", "compare"])
+@pytest.mark.parametrize("command", ["check", "fit", "predict", "adapt", "rename", "report", "compare"])
 def test_the_page_of_the_command_line_names_every_option_and_no_other(command, capsys):
     page = (ROOT / "docs" / "guide" / "command-line.md").read_text(encoding="utf-8")
     assert run_command(f"mtcluster {command} --help") == 0

@@ -206,7 +206,7 @@ def test_sheets(survey, run, tmp_path):
         assert own.to_dict() == labels["cluster"][own.index].to_dict()
     code, _, err = run("fit", "book.xlsx", "--sheet", "uk", *roles, *FIT, "--force")
     assert code == 2
-    assert "no sheet 'uk' (--sheet); its sheets are 'de', 'fr', 'it', 'notes'" in err
+    assert "no sheet 'uk' (--sheet); it has 'de', 'fr', 'it', 'notes'" in err
     code, _, err = run("check", "book.xlsx", "--sheet", "de")
     assert code == 0, err
 
