@@ -189,17 +189,17 @@ def test_a_table_sorts_both_ways(opened, page_file):
     page = opened(page_file)
 
     def column(place):
-        cells = page.locator(f"table.sortable tbody tr td:nth-child({place})")
+        cells = page.locator(f"table.outliers tbody tr td:nth-child({place})")
         return [float(value) for value in cells.evaluate_all("all => all.map((cell) => cell.dataset.value)")]
 
-    easiness = page.locator("table.sortable thead th", has_text="Easiness")
+    easiness = page.locator("table.outliers thead th", has_text="Easiness")
     for expected, descending in (("descending", True), ("ascending", False), ("descending", True)):
         easiness.locator("button").click()
         assert easiness.get_attribute("aria-sort") == expected
         assert column(5) == sorted(column(5), reverse=descending)
-    assert page.locator("table.sortable [aria-sort]").count() == 1
-    page.locator("table.sortable thead th", has_text="Example").locator("button").click()
-    names = page.locator("table.sortable tbody th").all_inner_texts()
+    assert page.locator("table.outliers [aria-sort]").count() == 1
+    page.locator("table.outliers thead th", has_text="Example").locator("button").click()
+    names = page.locator("table.outliers tbody th").all_inner_texts()
     assert names == sorted(names, key=lambda name: int(name.removeprefix("patient-")))
 
 
@@ -246,7 +246,7 @@ def test_hostile_names_run_nothing_and_show_as_text(opened, hostile_model, hosti
         page.keyboard.press(key)
         told.append(page.locator("#tip").inner_text())
     page.locator("#apart").check()
-    for button in page.locator("table.sortable thead button").all():
+    for button in page.locator("table.outliers thead button").all():
         button.click()
     assert page.evaluate("window.hacked") is None
     assert page.locator("img").count() == 0
@@ -277,7 +277,7 @@ def test_without_scripts_the_page_still_tells_all_but_the_map(browser, page_file
     page.goto(page_file.as_uri())
     assert page.locator("#map .controls").is_hidden()
     assert page.get_by_text("The map needs JavaScript").is_visible()
-    assert page.locator("table.sortable tbody tr").count() == 50
+    assert page.locator("table.outliers tbody tr").count() == 50
     context.close()
 
 

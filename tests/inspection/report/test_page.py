@@ -77,7 +77,19 @@ def test_the_page_is_whole_and_its_headings_are_in_order(page):
 
 def test_sections_stand_in_their_order(page):
     sections = [attrs["id"] for attrs in Outline(page).all("section")]
-    assert sections == ["done", "sizes", "features", "map", "related", "examples", "fit", "sure", "decisions", "next"]
+    assert sections == [
+        "done",
+        "sizes",
+        "separation",
+        "features",
+        "map",
+        "related",
+        "examples",
+        "fit",
+        "sure",
+        "decisions",
+        "next",
+    ]
 
 
 def test_the_verdict_and_the_numbers_behind_it_are_shown(blob_model, blob_stability):
@@ -88,7 +100,7 @@ def test_the_verdict_and_the_numbers_behind_it_are_shown(blob_model, blob_stabil
     for line in (*blob_stability.sentences[1:], SELECTION.reason, "From 2 to 4 clusters"):
         assert line in told
     sections = [attrs["id"] for attrs in outline.all("section")]
-    assert sections[7:10] == ["sure", "number", "decisions"]
+    assert sections[8:11] == ["sure", "number", "decisions"]
     classes = [attrs.get("class") for attrs in outline.all("circle")]
     assert classes.count("other") == len(blob_stability.reference)
     assert (classes.count("chosen"), classes.count("open"), classes.count("node")) == (1, 1, 6)
