@@ -140,7 +140,7 @@
     function legend() {
       const axis = data.axes[colour], ramped = colour === "easiness" || (axis && !axis.levels);
       byId("scale").hidden = !ramped;
-      byId("low").textContent = axis && ramped ? `${axis.name}: ${axis.ramp[0] > 0 ? "≤ " : ""}${number(amount(axis, axis.ramp[0]))}` : "hardest";
+      byId("low").textContent = axis && ramped ? `\u2068${axis.name}\u2069: ${axis.ramp[0] > 0 ? "≤ " : ""}${number(amount(axis, axis.ramp[0]))}` : "hardest";
       byId("high").textContent = axis && ramped ? `${axis.ramp[1] < last(axis) ? "≥ " : ""}${number(amount(axis, axis.ramp[1]))}` : "easiest of its task";
       byId("levels").replaceChildren(...(axis && axis.levels ? axis.levels : []).map((name, code) => {
         const label = document.createElement("span"), dot = document.createElement("span"), inner = document.createElement("bdi");
