@@ -141,8 +141,11 @@ def _cluster(cluster: dict[str, Any]) -> dict[str, Any]:
 
 
 def _certainty(sure: dict[str, Any], small: set[str]) -> dict[str, Any]:
+    """How sure one can be, without tasks that are not listed and the number of all rows, which would tell theirs."""
     kept = [k for k, name in enumerate(sure["tasks"]) if name not in small]
-    return {**sure, "tasks": [sure["tasks"][k] for k in kept], "cells": [sure["cells"][k] for k in kept]}
+    lines = [re.sub(r"halves of \d+ rows", "halves of the rows", line) for line in sure["sentences"]]
+    tasks, cells = ([sure[key][k] for k in kept] for key in ("tasks", "cells"))
+    return {**sure, "sentences": lines, "tasks": tasks, "cells": cells}
 
 
 def _without_names(summary: dict[str, Any], small: list[str]) -> dict[str, Any]:
