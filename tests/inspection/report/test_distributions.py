@@ -75,11 +75,19 @@ def test_boxes_stay_in_their_chart_and_share_an_axis(found):
         ]
         for box in boxes:
             if "share" in box:
-                assert 0 <= box["share"] <= 1
+                assert 0 <= box["width"] <= 100
             else:
                 low, high = box["whiskers"]
                 assert 0 <= low <= box["from"] <= box["median"] <= high <= 100
                 assert box["told"].startswith("median ")
+
+
+def test_the_axis_of_small_shares_is_shorter():
+    feature = {"name": "word", "kind": "count", "clusters": {"0": [0.04], "1": [0.01]}}
+    found = {"by_task": [], "features": [feature], "beside": [0, 1], "clusters": [{"cluster": 0, "features": [0]}]}
+    [chart] = box_charts(found)[0]
+    assert chart["ends"] == (0, 0.05)
+    assert [row["box"]["width"] for row in chart["rows"]] == [80, 20]
 
 
 def test_a_sparse_matrix_tells_shares_of_entries(counts):

@@ -437,3 +437,17 @@ def test_a_page_of_many_clusters_tasks_and_features_stays_small():
     model = LabelDescription().fit(X, labels, tasks=[f"task number {k} with a long name" for k in tasks])
     report = make_report(model, X=X, feature_names=[f"a rather long name of feature {i}" for i in range(120)])
     assert len(report.html.encode()) < 5_000_000
+
+
+def test_the_strongest_colour_is_that_of_a_large_effect(blob_model):
+    summary = make_report(blob_model).summary
+
+    def strongest(*effects, unit="spread"):
+        row = summary["separation"]["features"][0] | {"effect": list(effects)}
+        found = Report(summary | {"separation": summary["separation"] | {"features": [row], "unit": unit}}).html
+        return re.search(r"higher here \(\+([\d.]+)\)", found).group(1)
+
+    assert strongest(9.0, -1.0, None, 0.0) == "2"
+    assert strongest(0.1, -1.2, None, 0.0) == "1.2"
+    assert strongest(0.1, -0.2, None, 0.0) == "0.5"
+    assert strongest(0.1, -70.0, None, 0.0, unit="fit") == "70"

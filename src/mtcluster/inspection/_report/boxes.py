@@ -7,6 +7,7 @@ from typing import Any
 from .._words import number, percent
 
 Box = dict[str, Any]
+SHARES = (0.02, 0.05, 0.1, 0.2, 0.5, 1.0)  # where an axis of shares may end
 
 
 def box_charts(found: dict[str, Any] | None) -> dict[int, list[dict[str, Any]]]:
@@ -44,9 +45,9 @@ def _chart(found: dict[str, Any], j: int, i: int, by_task: dict[tuple[int, int],
 
 def _range(groups: list[list[float] | None], kind: str) -> tuple[float, float]:
     """The values that a chart spans."""
-    if kind != "number":
-        return 0.0, 1.0
     values = [value for own in groups if own is not None for value in own]
+    if kind != "number":
+        return 0.0, next(end for end in SHARES if end >= max(values, default=0.0))
     low, high = min(values, default=0.0), max(values, default=1.0)
     return low, high if high > low else low + 1.0
 
@@ -58,7 +59,7 @@ def _box(own: list[float] | None, ends: tuple[float, float], kind: str) -> Box |
     low, high = ends
     at = [round(100 * (value - low) / (high - low), 1) for value in own]
     if kind != "number":
-        return {"share": own[0], "told": percent(own[0])}
+        return {"share": own[0], "width": at[0], "told": percent(own[0])}
     middle = at[1:4] if len(at) == 5 else at
     first, median, last = own[1:4] if len(own) == 5 else own
     return {

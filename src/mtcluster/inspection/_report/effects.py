@@ -148,7 +148,7 @@ def separation(found: Effects, names: list[str], kinds: list[str], table: Array)
         "clusters": clusters,
         "features": [plain_row(i) for i in shown],
         "ranked": [row for row in ranked if row is not None],
-        "n_features": len(found.features),
+        "n_features": len(names),
     }
 
 

@@ -15,7 +15,7 @@ from .charts import line_chart, number_chart, reference_chart, tree_chart
 
 MATRIX = 40  # tasks of the matrix of relatedness: larger ones are not read as numbers
 UNBROKEN = 20  # characters of the longest word that is never broken
-STRONG = 2.0  # effect size that has the full colour
+STRONG, MODERATE = 2.0, 0.5  # the largest and the least effect size that has the full colour
 LATER = ("missing", "separation", "distributions", "classes", "anonymous")  # parts that earlier summaries lack
 
 
@@ -138,8 +138,9 @@ def _largest(tasks: list[dict[str, Any]]) -> list[int]:
 
 
 def _strong(separation: dict[str, Any] | None) -> float:
-    """The effect size that has the full colour: a large one, or the largest in the numbers of the fit."""
+    """The effect size that has the full colour: the largest, within bounds if it does not depend on units."""
+    rows = [] if separation is None else separation["features"]
+    largest = max((abs(value) for row in rows for value in row["effect"] if value is not None), default=0.0) or 1.0
     if separation is None or separation["unit"] == "spread":
-        return STRONG
-    found = (abs(value) for row in separation["features"] for value in row["effect"] if value is not None)
-    return max(found, default=1.0) or 1.0
+        return min(max(largest, MODERATE), STRONG)
+    return largest
