@@ -7,7 +7,7 @@ import pytest
 
 from mtcluster.inspection import make_report
 
-from .conftest import SELECTION
+from .conftest import HOSTILE, SELECTION
 
 pytestmark = pytest.mark.browser
 
@@ -466,3 +466,20 @@ def test_names_of_clusters_are_in_details_and_legend(opened, patients_file):
     page.locator("#canvas").focus()
     page.keyboard.press("ArrowRight")
     assert "cluster 0 · named" in page.locator("#tip").inner_text()
+
+
+def test_hostile_columns_and_categories_run_nothing(opened, hostile_model, tmp_path):
+    pandas = pytest.importorskip("pandas")
+    values = [HOSTILE[i % 5] for i in range(120)]
+    table = pandas.DataFrame({HOSTILE[0]: values, HOSTILE[1]: np.arange(120.0)})
+    names = [f"{HOSTILE[0]} = {value}" for value in HOSTILE[:5]] + [HOSTILE[1]]
+    path = make_report(hostile_model, X=table, feature_names=names).save(tmp_path / "hostile.html")
+    page = opened(path)
+    for option in page.locator("#colour option").all():
+        page.locator("#colour").select_option(option.get_attribute("value"))
+        page.locator("#canvas").focus()
+        page.keyboard.press("ArrowRight")
+    page.locator("#colour").select_option(label=HOSTILE[0])
+    assert HOSTILE[0] in page.locator("#levels").inner_text()
+    assert page.evaluate("window.hacked") is None
+    assert page.locator("img").count() == 0
