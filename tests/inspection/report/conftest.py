@@ -10,6 +10,7 @@ from mtcluster import SPMTC
 from mtcluster._utils.tables import Table
 from mtcluster.datasets import make_multitask_blobs
 from mtcluster.model_selection import Selection, stability
+from mtcluster.preprocessing import TablePreprocessor
 
 HOSTILE = [
     "<script>window.hacked=1</script>",
@@ -80,6 +81,9 @@ def hostile_arguments():
         },
         "cells": lambda rows: [{HOSTILE[0]: HOSTILE[1], HOSTILE[2]: HOSTILE[3], "plain": HOSTILE[6]} for _ in rows],
         "settings": {HOSTILE[0]: HOSTILE[1], "nested": {"list": HOSTILE}},
+        "X": np.random.default_rng(0).normal(size=(120, 6)),
+        "classes": [HOSTILE[i % len(HOSTILE)] for i in range(120)],
+        "cluster_names": {0: HOSTILE[0], 1: HOSTILE[1], 2: HOSTILE[2], 3: HOSTILE[4]},
         "stability": {
             "verdict": "fair",
             "overall": 0.8,
@@ -131,3 +135,48 @@ def large_model():
         n_iter_=2,
         converged_=True,
     )
+
+
+@pytest.fixture(scope="session")
+def patients():
+    """A table of numbers, categories, missing values and texts, the tasks and classes of its rows, and a model."""
+    pandas = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    classes, tasks = np.repeat([0, 1, 2], 60), np.tile(["site 2", "site 10", "site 1"], 60)
+    age = np.array([30.0, 50.0, 70.0])[classes] + rng.normal(size=180) * 3
+    iron = np.array([5.0, 9.0, 5.0])[classes] + rng.normal(size=180) * 0.5
+    pulse = 70 + rng.normal(size=180) * 5
+    sex = np.where(rng.random(180) < np.array([0.9, 0.5, 0.1])[classes], "male", "female").astype(object)
+    table = pandas.DataFrame(
+        {"age": age, "iron": iron, "pulse": pulse, "sex": sex, "note": [f"n{i}" for i in range(180)]}
+    )
+    table.loc[4, "age"], table.loc[9, "sex"] = np.nan, None
+    table.loc[5, "pulse"] = 500.0
+    preprocessor = TablePreprocessor()
+    X = preprocessor.fit_transform(table.drop(columns="note"))
+    model = SPMTC(n_clusters=3, random_state=0).fit(X, tasks=tasks)
+    names = [str(name) for name in preprocessor.get_feature_names_out()]
+    return SimpleNamespace(
+        table=table, tasks=tasks, classes=classes, model=model, X=X, preprocessor=preprocessor, names=names,
+        arguments={"X": table, "in_units": preprocessor.inverse_transform_centers, "feature_names": names},
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="session")
+def many_tasks():
+    """Thirty tasks with long names and five clusters, with everything that a report can be given."""
+    pandas = pytest.importorskip("pandas")
+    sizes = [20 + 3 * (k % 5) for k in range(30)]
+    X, y, tasks = make_multitask_blobs(sizes, 7, n_tasks=30, n_clusters=5, separation=9, random_state=0)
+    names = np.array([f"Regional hospital number {k + 1} of the north-western district" for k in range(30)])
+    names = names[np.unique(np.asarray(tasks), return_inverse=True)[1]]
+    table = pandas.DataFrame(X, columns=[f"laboratory value {i} (mmol per litre)" for i in range(7)])
+    model = SPMTC(n_clusters=5, random_state=0).fit(X, tasks=names)
+    return SimpleNamespace(
+        model=model,
+        arguments={
+            "X": table, "feature_names": list(table.columns), "classes": [f"class {j}" for j in y],
+            "ids": [f"patient-{i}" for i in range(len(X))], "selection": SELECTION,
+            "stability": stability(model, X, tasks=names, n_refits=2, random_state=0),
+        },
+    )  # fmt: skip

@@ -7,7 +7,7 @@ import pytest
 
 from mtcluster.inspection import make_report
 
-from .conftest import SELECTION
+from .conftest import HOSTILE, SELECTION
 
 pytestmark = pytest.mark.browser
 
@@ -189,17 +189,17 @@ def test_a_table_sorts_both_ways(opened, page_file):
     page = opened(page_file)
 
     def column(place):
-        cells = page.locator(f"table.sortable tbody tr td:nth-child({place})")
+        cells = page.locator(f"table.outliers tbody tr td:nth-child({place})")
         return [float(value) for value in cells.evaluate_all("all => all.map((cell) => cell.dataset.value)")]
 
-    easiness = page.locator("table.sortable thead th", has_text="Easiness")
+    easiness = page.locator("table.outliers thead th", has_text="Easiness")
     for expected, descending in (("descending", True), ("ascending", False), ("descending", True)):
         easiness.locator("button").click()
         assert easiness.get_attribute("aria-sort") == expected
         assert column(5) == sorted(column(5), reverse=descending)
-    assert page.locator("table.sortable [aria-sort]").count() == 1
-    page.locator("table.sortable thead th", has_text="Example").locator("button").click()
-    names = page.locator("table.sortable tbody th").all_inner_texts()
+    assert page.locator("table.outliers [aria-sort]").count() == 1
+    page.locator("table.outliers thead th", has_text="Example").locator("button").click()
+    names = page.locator("table.outliers tbody th").all_inner_texts()
     assert names == sorted(names, key=lambda name: int(name.removeprefix("patient-")))
 
 
@@ -246,7 +246,7 @@ def test_hostile_names_run_nothing_and_show_as_text(opened, hostile_model, hosti
         page.keyboard.press(key)
         told.append(page.locator("#tip").inner_text())
     page.locator("#apart").check()
-    for button in page.locator("table.sortable thead button").all():
+    for button in page.locator("table.outliers thead button").all():
         button.click()
     assert page.evaluate("window.hacked") is None
     assert page.locator("img").count() == 0
@@ -277,7 +277,7 @@ def test_without_scripts_the_page_still_tells_all_but_the_map(browser, page_file
     page.goto(page_file.as_uri())
     assert page.locator("#map .controls").is_hidden()
     assert page.get_by_text("The map needs JavaScript").is_visible()
-    assert page.locator("table.sortable tbody tr").count() == 50
+    assert page.locator("table.outliers tbody tr").count() == 50
     context.close()
 
 
@@ -322,3 +322,164 @@ def test_the_legend_shows_the_colours_of_what_is_coloured(opened, page_file):
 def test_reduced_motion_is_respected(opened, page_file):
     page = opened(page_file, reduced_motion="reduce")
     assert page.evaluate("getComputedStyle(document.documentElement).scrollBehavior") == "auto"
+
+
+@pytest.fixture(scope="module")
+def patients_file(patients, tmp_path_factory):
+    report = make_report(patients.model, **patients.arguments, classes=patients.classes, cluster_names={0: "named"})
+    return report.save(tmp_path_factory.mktemp("patients") / "report.html")
+
+
+@pytest.fixture(scope="module")
+def many_file(many_tasks, tmp_path_factory):
+    return make_report(many_tasks.model, **many_tasks.arguments).save(tmp_path_factory.mktemp("many") / "report.html")
+
+
+WIDER = """() => [...document.querySelectorAll(".box")].filter((box) => box.scrollWidth > box.clientWidth + 1)
+    .map((box) => [box.getAttribute("aria-label"), box.classList.contains("scrolls")])"""
+
+
+def test_no_column_is_cut_off_in_a_wide_window(opened, patients_file):
+    page = opened(patients_file)
+    page.locator("details").evaluate_all("all => all.forEach((details) => { details.open = true; })")
+    assert page.evaluate(WIDER) == []
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_thirty_tasks_fit_a_page_of_bearable_height(opened, many_file):
+    page = opened(many_file)
+    assert page.evaluate("document.documentElement.scrollHeight") < 9000
+    page.locator("details").evaluate_all("all => all.forEach((details) => { details.open = true; })")
+    page.wait_for_timeout(100)
+    wider = page.evaluate(WIDER)
+    assert all("outlier scores" in name and told for name, told in wider)
+    assert page.evaluate(
+        "[...document.querySelectorAll('.card')].every((card) => card.scrollWidth <= card.clientWidth)"
+    )
+
+
+def test_tables_wider_than_a_narrow_window_say_that_they_scroll(opened, many_file):
+    page = opened(many_file, 390)
+    page.locator("details").evaluate_all("all => all.forEach((details) => { details.open = true; })")
+    page.wait_for_timeout(100)
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    wider = page.evaluate(WIDER)
+    assert wider
+    assert all(told for _, told in wider)
+    assert page.locator(".box.scrolls .wider").first.is_visible()
+
+
+def test_the_units_of_means_can_be_switched(opened, patients_file):
+    page = opened(patients_file)
+    first = page.locator("#features .card").first.locator("td.num").first
+    in_units = first.inner_text()
+    page.locator("#units").check()
+    assert first.inner_text() != in_units
+    page.locator("#units").uncheck()
+    assert first.inner_text() == in_units
+
+
+def test_points_are_coloured_by_a_number_or_a_category(opened, patients_file, patients):
+    page = opened(patients_file)
+    page.locator("#colour").select_option(label="sex")
+    assert page.locator("#levels").inner_text().split() == ["female", "male"]
+    assert page.locator("#scale").is_hidden()
+    first, second = (page.evaluate(COUNT_PIXELS, j) for j in (0, 1))
+    known = patients.table["sex"]
+    assert first > 10 * np.sum(known == "female")
+    assert second > 10 * np.sum(known == "male")
+    page.locator("#colour").select_option(label="iron")
+    assert page.locator("#scale").is_visible()
+    low = float(page.locator("#low").inner_text().split()[-1])
+    assert low == pytest.approx(patients.table["iron"].quantile(0.01), abs=0.05)
+    assert page.locator("#levels").inner_text() == ""
+
+
+def test_a_feature_can_be_an_axis_and_rows_without_it_are_not_drawn(opened, patients_file):
+    page = opened(patients_file)
+    picture = "document.getElementById('canvas').toDataURL()"
+    seen = [page.evaluate(picture)]
+    for axis, label in (("#across", "age"), ("#up", "sex"), ("#across", "Principal axis 1")):
+        value = page.locator(f"{axis} option", has_text=label).first.get_attribute("value")
+        page.locator(axis).select_option(value)
+        assert page.evaluate(picture) not in seen
+        seen.append(page.evaluate(picture))
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_details_stay_inside_the_window_at_every_edge(opened, patients_file, width):
+    page = opened(patients_file, width)
+    for part in (0, 0.5, -0.5):  # the map in the window, and half of it above or below
+        page.evaluate(
+            """(part) => {
+                document.documentElement.style.scrollBehavior = "auto";
+                const box = document.getElementById("canvas").getBoundingClientRect();
+                scrollTo(0, scrollY + box.top - (innerHeight - box.height) / 2 + part * innerHeight);
+            }""",
+            part,
+        )
+        page.locator("#canvas").evaluate("(canvas) => canvas.focus({ preventScroll: true })")
+        for key in ["ArrowRight"] * 12 + ["ArrowUp"] * 12 + ["ArrowLeft"] * 12 + ["ArrowDown"] * 12:
+            page.keyboard.press(key)
+            box = page.locator("#tip").bounding_box()
+            assert box["x"] >= 0
+            assert box["y"] >= 0
+            assert box["x"] + box["width"] <= width
+            assert box["y"] + box["height"] <= 900
+
+
+def test_print_keeps_the_proportions_of_the_map(opened, patients_file):
+    page = opened(patients_file)
+    ratio = """() => {
+        const canvas = document.getElementById("canvas"), box = canvas.getBoundingClientRect();
+        return [canvas.width / canvas.height, box.width / box.height, box.width];
+    }"""
+    drawn, seen, _ = page.evaluate(ratio)
+    assert seen == pytest.approx(drawn, rel=0.01)
+    for width in (1400, 700):
+        page.set_viewport_size({"width": width, "height": 900})
+        page.emulate_media(media="print")
+        page.wait_for_timeout(100)
+        drawn, seen, wide = page.evaluate(ratio)
+        assert seen == pytest.approx(drawn, rel=0.01)
+        assert wide > 0.9 * width - 40
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth + 1")  # but for rounding
+        page.emulate_media(media="screen")
+
+
+def test_an_anonymous_page_opens_without_a_map(browser, patients, tmp_path):
+    path = make_report(patients.model, **patients.arguments, anonymous=True).save(tmp_path / "anonymous.html")
+    page, faults = browser.new_page(), []
+    page.on("pageerror", lambda error: faults.append(str(error)))
+    page.goto(path.as_uri())
+    page.locator("#theme").click()
+    assert page.locator("#canvas").count() == 0
+    assert page.get_by_text("This report is anonymous").is_visible()
+    assert faults == []
+    page.close()
+
+
+def test_names_of_clusters_are_in_details_and_legend(opened, patients_file):
+    page = opened(patients_file)
+    page.locator("button[data-none=cluster]").click()
+    page.locator("label", has_text="Cluster 0 · named").locator("input").check()
+    page.locator("#canvas").focus()
+    page.keyboard.press("ArrowRight")
+    assert "cluster 0 · named" in page.locator("#tip").inner_text()
+
+
+def test_hostile_columns_and_categories_run_nothing(opened, hostile_model, tmp_path):
+    pandas = pytest.importorskip("pandas")
+    values = [HOSTILE[i % 5] for i in range(120)]
+    table = pandas.DataFrame({HOSTILE[0]: values, HOSTILE[1]: np.arange(120.0)})
+    names = [f"{HOSTILE[0]} = {value}" for value in HOSTILE[:5]] + [HOSTILE[1]]
+    path = make_report(hostile_model, X=table, feature_names=names).save(tmp_path / "hostile.html")
+    page = opened(path)
+    for option in page.locator("#colour option").all():
+        page.locator("#colour").select_option(option.get_attribute("value"))
+        page.locator("#canvas").focus()
+        page.keyboard.press("ArrowRight")
+    page.locator("#colour").select_option(label=HOSTILE[0])
+    assert HOSTILE[0] in page.locator("#levels").inner_text()
+    assert page.evaluate("window.hacked") is None
+    assert page.locator("img").count() == 0

@@ -77,7 +77,19 @@ def test_the_page_is_whole_and_its_headings_are_in_order(page):
 
 def test_sections_stand_in_their_order(page):
     sections = [attrs["id"] for attrs in Outline(page).all("section")]
-    assert sections == ["done", "sizes", "features", "map", "related", "examples", "fit", "sure", "decisions", "next"]
+    assert sections == [
+        "done",
+        "sizes",
+        "separation",
+        "features",
+        "map",
+        "related",
+        "examples",
+        "fit",
+        "sure",
+        "decisions",
+        "next",
+    ]
 
 
 def test_the_verdict_and_the_numbers_behind_it_are_shown(blob_model, blob_stability):
@@ -88,7 +100,7 @@ def test_the_verdict_and_the_numbers_behind_it_are_shown(blob_model, blob_stabil
     for line in (*blob_stability.sentences[1:], SELECTION.reason, "From 2 to 4 clusters"):
         assert line in told
     sections = [attrs["id"] for attrs in outline.all("section")]
-    assert sections[7:10] == ["sure", "number", "decisions"]
+    assert sections[8:11] == ["sure", "number", "decisions"]
     classes = [attrs.get("class") for attrs in outline.all("circle")]
     assert classes.count("other") == len(blob_stability.reference)
     assert (classes.count("chosen"), classes.count("open"), classes.count("node")) == (1, 1, 6)
@@ -214,7 +226,7 @@ def test_direction_marks_are_kept_to_the_name_that_has_them(hostile_model, hosti
     page = page_of(hostile_model, **hostile_arguments)
     title = re.compile("<(li|p|title|option|pre|figcaption|caption)[^>]*>[^<]*\u202e")
     bare = [match.group(1) for match in title.finditer(page)]
-    assert set(bare) <= {"pre", "p"}  # a paragraph or the settings end what a mark began
+    assert set(bare) <= {"pre", "p", "option"}  # a paragraph, the settings or an option end what a mark began
 
 
 def test_twenty_thousand_examples_with_long_names_stay_below_five_megabytes(large_model):
@@ -299,3 +311,143 @@ def test_a_notebook_shows_the_page_in_a_frame_of_its_own(blob_model):
     assert frame["sandbox"] == "allow-scripts allow-modals"
     assert report.html is report.html
     assert "4 clusters in 3 data sets" in repr(report)
+
+
+def section(page, name):
+    """The text of a section."""
+    start = page.index(f'<section id="{name}"')
+    outline = Outline(page[start : page.index("</section>", start) + len("</section>")])
+    return " ".join("".join(outline.text).split())
+
+
+def test_means_are_in_the_units_of_the_user_with_those_of_the_fit_beside(patients):
+    report = make_report(patients.model, **patients.arguments)
+    scaler = patients.preprocessor.scaler_
+    for cluster in report.summary["features"]["clusters"]:
+        for feature in cluster["shared"]:
+            i = patients.names.index(feature["name"])
+            for told, given in zip((feature["here"], feature["rest"]), feature["fit"], strict=True):
+                if feature["kind"] == "number":
+                    assert told == pytest.approx(given * scaler.scale_[i] + scaler.mean_[i], rel=2e-3)
+                else:
+                    assert told == pytest.approx(np.clip(given, 0, 1), abs=2e-3)
+    assert 'id="units"' in report.html
+    assert 'class="in-fit"' in report.html
+    plain = make_report(patients.model, feature_names=patients.names)
+    assert "fit" not in plain.summary["features"]["clusters"][0]["shared"][0]
+    assert 'id="units"' not in plain.html
+
+
+def test_means_of_a_task_are_in_the_units_of_that_task(blob_model):
+    asked = []
+
+    def in_units(centers, task=None):
+        asked.append(task)
+        return centers + {"north": 100, "south": 200, "west": 300, None: 0}[task]
+
+    found = make_report(blob_model, in_units=in_units).summary["features"]["clusters"][0]
+    assert set(asked) == {None, "north", "south", "west"}
+    for part in found["tasks"]:
+        for feature in part["features"]:
+            assert feature["here"] == pytest.approx(feature["fit"][0] + 100 * (1 + part["task"]), rel=1e-2)
+
+
+def test_units_of_another_shape_are_refused(blob_model):
+    with pytest.raises(ValueError, match=r"in_units returned an array of shape \(1, 2\)"):
+        make_report(blob_model, in_units=lambda centers, task=None: np.zeros((1, 2)))
+
+
+def test_names_of_clusters_stand_beside_their_numbers(patients):
+    report = make_report(patients.model, **patients.arguments, cluster_names={1: "anaemic", "2": " "})
+    assert report.summary["names"] == {"1": "anaemic"}
+    for name in ("sizes", "separation", "features", "map"):
+        assert "anaemic" in section(report.html, name)
+    assert "Cluster 1 · anaemic" in section(report.html, "features")
+    renamed = Report(report.summary | {"names": {"0": "old <b>men</b>"}}).html
+    assert "anaemic" not in renamed
+    assert "Cluster 0 · old <b>men</b>" in section(renamed, "features")
+    assert "Cluster 0 · old <b>men</b> (" in section(renamed, "map")
+
+
+@pytest.mark.parametrize("number", [3, -1, "first"])
+def test_names_of_clusters_that_are_not_there_are_refused(patients, number):
+    with pytest.raises(ValueError, match=rf"cluster_names has a name for {number!r}: .* from 0 to 2"):
+        make_report(patients.model, cluster_names={number: "name"})
+
+
+def test_summaries_of_earlier_versions_have_a_page(blob_model, blob_stability):
+    summary = json.loads(json.dumps(make_report(blob_model, stability=blob_stability, selection=SELECTION).summary))
+    for name in ("names", "anonymous", "separation", "distributions", "classes", "missing"):
+        del summary[name]
+    del summary["features"]["units"], summary["examples"]["explained"]
+    for cluster in summary["features"]["clusters"]:
+        for feature in (*cluster["shared"], *(f for part in cluster["tasks"] for f in part["features"])):
+            del feature["kind"]
+    for row in summary["examples"]["rows"]:
+        del row["odd"], row["note"]
+    page = Report(summary).html
+    assert [attrs["id"] for attrs in Outline(page).all("section")][:4] == ["done", "sizes", "features", "map"]
+
+
+def test_tasks_are_shown_in_natural_order(patients):
+    page = make_report(patients.model, **patients.arguments, classes=patients.classes).html
+    for name in ("done", "sizes", "related", "map"):
+        told = section(page, name)
+        told = told[told.index("Relatedness of the clusters") :] if name == "related" else told
+        assert told.index("site 2") < told.index("site 10"), name
+    assert patients.model.tasks_.tolist() == ["site 1", "site 10", "site 2"]
+
+
+def test_many_tasks_are_rows_of_tables(many_tasks):
+    page = make_report(many_tasks.model, **many_tasks.arguments).html
+    sizes = page[page.index('id="sizes"') : page.index('id="separation"')]
+    rows = re.findall(r'<th scope="row"><bdi[^>]*>Regional hospital number (\d+) ', sizes)
+    assert [int(number) for number in rows[:30]] == list(range(1, 31))
+    assert len(page.encode()) < 5_000_000
+
+
+def test_relations_have_their_word_and_support(patients):
+    told = section(make_report(patients.model).html, "sizes")
+    support = make_report(patients.model).summary["sizes"]["support"]
+    for value in (value for own in support for value in own):
+        assert f"shared {value:.2f}" in told
+
+
+def test_a_number_that_was_given_stands_beside_the_numbers_that_were_compared(patients):
+    page = make_report(patients.model, selection=SELECTION).html
+    told = section(page, "number")
+    assert "This fit has 3 clusters, as it was asked for." in told
+    assert "in this fit" in told
+    assert 'aria-label="Stability by number of clusters"' in page
+
+
+def test_no_clear_structure_is_repeated_where_clusters_are_described_and_advice_is_given(blob_model):
+    found = {"verdict": "no clear structure", "overall": 0.5, "reference": [0.6], "cluster_stability": [0.5] * 4}
+    page = make_report(blob_model, stability=found).html
+    assert section(page, "features").count("No clear structure: this may be no group of its own.") == 4
+    assert MEANINGS["no clear structure"] in section(page, "next")
+    clear = make_report(blob_model, stability=found | {"verdict": "clear"}).html
+    assert "No clear structure" not in clear
+
+
+def test_a_page_of_many_clusters_tasks_and_features_stays_small():
+    rng = np.random.default_rng(0)
+    labels, tasks = rng.integers(60, size=6000), rng.integers(40, size=6000)
+    X = rng.normal(size=(6000, 120)) + labels[:, None] % 7
+    model = LabelDescription().fit(X, labels, tasks=[f"task number {k} with a long name" for k in tasks])
+    report = make_report(model, X=X, feature_names=[f"a rather long name of feature {i}" for i in range(120)])
+    assert len(report.html.encode()) < 5_000_000
+
+
+def test_the_strongest_colour_is_that_of_a_large_effect(blob_model):
+    summary = make_report(blob_model).summary
+
+    def strongest(*effects, unit="spread"):
+        row = summary["separation"]["features"][0] | {"effect": list(effects)}
+        found = Report(summary | {"separation": summary["separation"] | {"features": [row], "unit": unit}}).html
+        return re.search(r"higher here \(\+([\d.]+)\)", found).group(1)
+
+    assert strongest(9.0, -1.0, None, 0.0) == "2"
+    assert strongest(0.1, -1.2, None, 0.0) == "1.2"
+    assert strongest(0.1, -0.2, None, 0.0) == "0.5"
+    assert strongest(0.1, -70.0, None, 0.0, unit="fit") == "70"

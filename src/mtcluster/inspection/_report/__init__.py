@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from html import escape
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any
 from ..._utils.files import replacing
 from .examples import Cells
 from .page import render
-from .summary import summarize
+from .summary import Given, summarize
 
 __all__ = ["Report", "make_report"]
 
@@ -83,6 +84,11 @@ def make_report(
     stability: Any = None,
     selection: Any = None,
     settings: dict[str, Any] | None = None,
+    X: Any = None,
+    in_units: Callable[..., Any] | None = None,
+    classes: Sequence[Any] | None = None,
+    cluster_names: Mapping[Any, str] | None = None,
+    anonymous: bool = False,
 ) -> Report:
     """Make a report on a fitted model.
 
@@ -110,6 +116,21 @@ def make_report(
         the model, if it has chosen the number of clusters itself.
     settings : dict, optional
         All settings, shown at the end of the report. None: the parameters of the model.
+    X : data frame, array or sparse matrix of n rows, optional
+        The rows of the fit in the user's units, in the order of `labels_`: distributions, effect sizes, features on the
+        map, and why an example is an outlier are computed from them. Columns of a data frame are found by the names of
+        the features: "age" for numbers, "sex = male" for categories; others, such as texts, are ignored. An array or
+        sparse matrix has one column per feature.
+    in_units : callable, optional
+        Takes centres (c, d) of the numbers given to the fit and `task`, the label of a task or None, and returns them
+        in the user's units, such as `TablePreprocessor.inverse_transform_centers`. None: they are in these units.
+    classes : sequence of length n, optional
+        Known classes of the rows, None where the class is not known. They are compared with the clusters.
+    cluster_names : mapping of int to str, optional
+        Names of clusters, shown beside their numbers.
+    anonymous : bool, default=False
+        Whether to leave out everything about single rows: identifiers, cells, the map, typical and outlying examples.
+        Tasks of fewer than 5 rows are left out, and counts from 1 to 4 are shown as "<5".
 
     Returns
     -------
@@ -124,4 +145,8 @@ def make_report(
     >>> make_report(SPMTC(n_clusters=3, random_state=0).fit(X, tasks=tasks))
     <Report: 3 clusters in 2 data sets; .save('report.html') writes it>
     """
-    return Report(summarize(model, ids, feature_names, title, data, cells, stability, selection, settings))
+    given = Given(
+        ids, feature_names, title, data, cells, stability, selection, settings, X, in_units, classes, cluster_names,
+        anonymous,
+    )  # fmt: skip
+    return Report(summarize(model, given))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from ...core.arrays import Array, host
 from .._fitted import PRESENT, candidates_decided, feature_widths, gone, sharing, unexplained, without_rows
 from .._relations import listed_places, relation_sentences, relation_words
 from .._words import count, listed, named, number, percent, plain, quoted, rounded
+from .units import Units
 
 SHARED_FEATURES, TASK_FEATURES = 6, 4  # features shown above the rest, and as many below
 NAMED = 3  # features named in the short description of a cluster
@@ -58,9 +60,17 @@ def shared_centers(model: Any) -> tuple[Array, Array]:
 
 
 def standing_out(
-    difference: Array, here: Array, names: list[str], most: int, widths: Array | float = 1.0
+    difference: Array,
+    here: Array,
+    names: list[str],
+    most: int,
+    widths: Array | float = 1.0,
+    write: Callable[[Array], Array] | None = None,
 ) -> list[dict[str, Any]]:
-    """The features that are most above the rest, largest first, then those most below, in units of `widths`."""
+    """The features that are most above the rest, largest first, then those most below, in units of `widths`.
+
+    `write` turns means (k, d) of the fit into the user's units; without it, they stay as they are.
+    """
     rest, difference = here - difference, difference / widths
     least = FAINT * np.abs(difference).max(initial=0.0)
     if not np.isfinite(least) or least == 0:
@@ -70,9 +80,11 @@ def standing_out(
         i for i in order[::-1][:most] if -difference[i] > least
     ]
     here, rest = (np.where(np.abs(values) < ROUNDING * least * widths, 0.0, values) for values in (here, rest))
-    columns = (rounded(values[shown]) for values in (difference, here, rest))
+    told = (here, rest) if write is None else write(np.stack([here, rest]))
+    columns = (rounded(values[shown]) for values in (difference, *told, here, rest))
     return [
-        {"name": names[i], "difference": d, "here": h, "rest": r} for i, d, h, r in zip(shown, *columns, strict=True)
+        {"name": names[i], "difference": d, "here": h, "rest": r} | ({} if write is None else {"fit": [own, other]})
+        for i, d, h, r, own, other in zip(shown, *columns, strict=True)
     ]
 
 
@@ -155,16 +167,17 @@ def places(missing: list[dict[str, Any]], names: list[str], *, few: bool) -> str
     return listed_places(told)
 
 
-def features(model: Any, names: list[str]) -> dict[str, Any]:
+def features(model: Any, names: list[str], units: Units | None = None) -> dict[str, Any]:
     """The features that distinguish each cluster, over all tasks and in each task, and the most important feature."""
+    units = Units(["number"] * len(names)) if units is None else units
     Z, sizes = shared_centers(model)
     table = counts(model)
     m, c = table.shape
     widths = feature_widths(model)
     largest = float(np.abs(contrasts(Z, sizes)[0] / widths).max(initial=0.0))
-    shared = _profiles(Z, sizes, names, SHARED_FEATURES, widths)
+    shared = _profiles(Z, sizes, names, SHARED_FEATURES, widths, units)
     tasks = sorted(np.argsort(-table.sum(axis=1), kind="stable")[: max(PAIRS // c, 1)].tolist()) if m > 1 else []
-    by_task = {k: _own_profiles(model, k, names, widths) for k in tasks}
+    by_task = {k: _own_profiles(model, k, names, widths, units) for k in tasks}
     clusters = [
         {
             "cluster": j,
@@ -183,20 +196,35 @@ def _why_empty(model: Any, j: int) -> str:
     return "no more in any task" if gone(model)[j] else "no examples"
 
 
-def _own_profiles(model: Any, k: int, names: list[str], widths: Array) -> list[list[dict[str, Any]]]:
+def _own_profiles(model: Any, k: int, names: list[str], widths: Array, units: Units) -> list[list[dict[str, Any]]]:
     """Features of the clusters of one task, of those that it has."""
     has = getattr(model, "feature_presence_", None)
     own = np.flatnonzero(host(has)[k]) if has is not None else np.arange(len(names))
-    centers, sizes = model.task_centers_[k][:, own], model.cluster_sizes_[k]
-    return _profiles(centers, sizes, [names[i] for i in own], TASK_FEATURES, widths[own])
+    centers, sizes = model.task_centers_[k], model.cluster_sizes_[k]
+    return _profiles(centers, sizes, names, TASK_FEATURES, widths, units, own, model.tasks_.tolist()[k])
 
 
-def _profiles(centers: Array, sizes: Array, names: list[str], most: int, widths: Array) -> list[list[dict[str, Any]]]:
-    centers, sizes = centers.astype(np.float64), sizes.astype(np.float64)
+def _profiles(
+    centers: Array,
+    sizes: Array,
+    names: list[str],
+    most: int,
+    widths: Array,
+    units: Units,
+    own: Array | None = None,
+    task: Any = None,
+) -> list[list[dict[str, Any]]]:
+    """The features of each cluster; `own` are those that a task has."""
+    own = np.arange(len(names)) if own is None else own
+    centers, sizes, widths = centers[:, own].astype(np.float64), sizes.astype(np.float64), widths[own]
     difference, _ = contrasts(centers, sizes)
-    return [
-        standing_out(difference[j], centers[j], names, most, widths) if size > 0 else [] for j, size in enumerate(sizes)
+    called, kinds = [names[i] for i in own], {names[i]: units.kinds[i] for i in own}
+    write = None if units.plain else lambda values: units.write(values, own, task)
+    found = [
+        standing_out(difference[j], centers[j], called, most, widths, write) if size > 0 else []
+        for j, size in enumerate(sizes)
     ]
+    return [[f | {"kind": kinds[f["name"]]} for f in features] for features in found]
 
 
 def leading(Z: Array, sizes: Array, names: list[str]) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from html import escape
 from typing import Any
@@ -10,7 +11,8 @@ import numpy as np
 
 from ...core.arrays import Array
 from .._fitted import PRESENT, candidates_decided, sharing
-from .._words import CELL, plain, rounded, text, whole
+from .._words import CELL, number, plain, rounded, text, whole
+from .columns import Columns, Field
 
 POINTS = 20_000  # points of the map: more are neither distinguishable nor quick to draw
 STEPS = 9_999  # steps that an axis of the map is rounded to: finer than any screen
@@ -18,7 +20,7 @@ WIDE = 1.6  # ratio of a whole axis to its central part above which the first vi
 EXTREMES = 50  # rows of the table of outliers
 TYPICAL = 3  # examples shown per cluster
 COLUMNS = 12  # columns of the user's table that are shown
-ID_BYTES = 2_500_000  # of all identifiers on the map, so that the page stays below 5 MB
+ID_BYTES = 2_000_000  # of all identifiers on the map, so that the page stays below 5 MB
 ID_LENGTHS = (80, 60, 40, 30, 20, 12)  # tried in turn
 
 Cells = Callable[[list[int]], Sequence[dict[str, Any]]]
@@ -73,13 +75,13 @@ def _note(n_shown: int, labels: Array) -> str:
     return note + (". Those that belong to no cluster (-1) are not drawn." if known < n else ".")
 
 
-def middle(codes: Array) -> tuple[int, int]:
+def middle(codes: Array, steps: int = STEPS) -> tuple[int, int]:
     """The central part of an axis, without the few points that lie far out; the whole axis if none do."""
     low, high = np.quantile(codes, [0.01, 0.99])
     margin = max(0.25 * (high - low), 1)
-    if STEPS <= WIDE * (high - low + 2 * margin):
-        return 0, STEPS
-    return max(int(low - margin), 0), min(int(high + margin), STEPS)
+    if steps <= WIDE * (high - low + 2 * margin):
+        return 0, steps
+    return max(int(low - margin), 0), min(int(high + margin), steps)
 
 
 def short_ids(ids: Sequence[Any]) -> list[str]:
@@ -127,6 +129,26 @@ def describe_rows(
             for i in rows
         ]
     )
+
+
+def cells_of(columns: Columns, why: dict[int, Any]) -> Cells | None:
+    """A function that reads the cells of some rows from X; of many columns, those that are most often unusual."""
+    fields = columns.fields
+    if len(fields) > COLUMNS:
+        often = Counter(name for one in why.values() for name in one["odd"])
+        fields = sorted(fields, key=lambda field: -often[field.name])[:COLUMNS]
+
+    def cells(rows: list[int]) -> list[dict[str, Any]]:
+        values = {field.name: field.values for field in fields}
+        return [{field.name: _cell(field, values[field.name][i]) for field in fields} for i in rows]
+
+    return cells if fields else None
+
+
+def _cell(field: Field, value: Any) -> str:
+    if field.levels is not None:
+        return field.levels[value] if value >= 0 else "–"
+    return number(float(value)) if np.isfinite(value) else "–"
 
 
 def read_cells(cells: Cells | None, rows: list[int]) -> dict[int, dict[str, str]]:

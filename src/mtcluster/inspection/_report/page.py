@@ -5,14 +5,18 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import re
 from functools import cache
 from typing import Any
 
 from .._words import count, number, percent, related, whole
+from .boxes import box_charts
 from .charts import line_chart, number_chart, reference_chart, tree_chart
 
 MATRIX = 40  # tasks of the matrix of relatedness: larger ones are not read as numbers
 UNBROKEN = 20  # characters of the longest word that is never broken
+STRONG, MODERATE = 2.0, 0.5  # the largest and the least effect size that has the full colour
+LATER = ("missing", "separation", "distributions", "classes", "anonymous")  # parts that earlier summaries lack
 
 
 def render(summary: dict[str, Any]) -> str:
@@ -33,18 +37,23 @@ def render(summary: dict[str, Any]) -> str:
     environment = _environment()
     script = environment.get_template("page.js").render()
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    summary = dict.fromkeys(LATER) | {"names": {}} | summary
     parts = {
         "digest": digest,
         "data": _for_script(summary),
+        "order": natural_order([task["name"] for task in summary["tasks"]]),
         "shown": _largest(summary["tasks"]),
+        "most": max((share for own in summary["sizes"]["shares"] for share in own if share is not None), default=1),
         "objective": line_chart(**summary["course"]),
         "compared": reference_chart(**summary["certainty"]),
         "numbers": number_chart(summary["selection"]),
         "tree": tree_chart(summary["selection"]),
+        "boxes": box_charts(summary["distributions"]),
+        "strong": _strong(summary["separation"]),
         "settings_text": json.dumps(summary["settings"], ensure_ascii=False, indent=2),
     }
     try:
-        return environment.get_template("page.html").render({"missing": None} | summary | parts)
+        return environment.get_template("page.html").render(summary | parts)
     except UndefinedError as error:
         raise ValueError(f"The summary lacks what the page shows: {error}.") from error
 
@@ -61,21 +70,77 @@ def _environment() -> Any:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"count": count, "figure": number, "percent": percent, "related": related, "whole": whole}
+    environment.filters |= {
+        "count": lambda n, word: f"{n} {word}s" if isinstance(n, str) else count(n, word),
+        "figure": number,
+        "percent": percent,
+        "related": related,
+        "whole": lambda n: n if isinstance(n, str) else whole(n),  # small counts of anonymous reports are texts
+        "in_order": natural_order,
+        "with_names": with_names,
+    }
     environment.tests["long"] = lambda name: any(len(word) > UNBROKEN for word in str(name).split())
     environment.policies["json.dumps_kwargs"] = {"ensure_ascii": False, "allow_nan": False, "separators": (",", ":")}
     return environment
 
 
+def natural_order(names: list[str]) -> list[int]:
+    """The order in which names are shown, with numbers in them by their value.
+
+    Examples
+    --------
+    >>> natural_order(["site 10", "site 2", "Site 1"])
+    [2, 1, 0]
+    """
+
+    def key(i: int) -> list[Any]:
+        return [int(part) if at % 2 else part.casefold() for at, part in enumerate(re.split(r"(\d+)", names[i]))]
+
+    return sorted(range(len(names)), key=key)
+
+
+def with_names(line: str, names: dict[str, str]) -> str:
+    """A sentence with the names of clusters after their numbers.
+
+    Examples
+    --------
+    >>> with_names("Cluster 3 is closest to cluster 0.", {"3": "young"})
+    'Cluster 3 · young is closest to cluster 0.'
+    """
+
+    def named(match: re.Match[str]) -> str:
+        name = names.get(match[1])
+        return f"{match[0]} · {name}" if name else match[0]
+
+    return re.sub(r"\b[Cc]luster (\d+)\b", named, line)
+
+
 def _for_script(summary: dict[str, Any]) -> dict[str, Any]:
     """What the script of the page draws and shows."""
+    if summary["map"] is None:
+        return {}
+    rows = summary["examples"]["rows"]
     return {key: value for key, value in summary["map"].items() if key not in ("note", "words")} | {
         "tasks": [task["name"] for task in summary["tasks"]],
+        "order": natural_order([task["name"] for task in summary["tasks"]]),
         "short": [cluster["in_short"] for cluster in summary["features"]["clusters"]],
-        "cells": {str(row["row"]): row["cells"] for row in summary["examples"]["rows"] if row["cells"]},
+        "names": summary["names"],
+        "cells": {str(row["row"]): row["cells"] for row in rows if row["cells"]},
+        "odd": {str(row["row"]): row["odd"] for row in rows if row.get("odd")},
+        "notes": {str(row["row"]): row["note"] for row in rows if row.get("note")},
     }
 
 
 def _largest(tasks: list[dict[str, Any]]) -> list[int]:
-    """The largest tasks, in their order."""
-    return sorted(sorted(range(len(tasks)), key=lambda k: -tasks[k]["rows"])[:MATRIX])
+    """The largest tasks, in the order in which they are shown."""
+    largest = set(sorted(range(len(tasks)), key=lambda k: -tasks[k]["rows"])[:MATRIX])
+    return [k for k in natural_order([task["name"] for task in tasks]) if k in largest]
+
+
+def _strong(separation: dict[str, Any] | None) -> float:
+    """The effect size that has the full colour: the largest, within bounds if it does not depend on units."""
+    rows = [] if separation is None else separation["features"]
+    largest = max((abs(value) for row in rows for value in row["effect"] if value is not None), default=0.0) or 1.0
+    if separation is None or separation["unit"] == "spread":
+        return min(max(largest, MODERATE), STRONG)
+    return largest

@@ -2,53 +2,103 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from sklearn.exceptions import NotFittedError
 
+from ...core.arrays import Array
 from .._certainty import check_stability
 from .._explanation import describe, relatedness_sentence
 from .._fitted import PER_ROW, PER_TASK, comparable, on_host, sharing, without_rows
 from .._gaps import missing_of, missing_sentences
 from .._outliers import easiness, outlier_scores
 from .._words import count, plain, quoted, rounded, text
-from . import certainty, clusters, course, examples
+from . import anonymous, certainty, clusters, course, examples
 from .advice import FAR, advise
+from .axes import further_axes
+from .classes import class_table
+from .columns import Columns, kinds_of, read_columns
+from .distributions import LEVELS, MIDDLE, distributions
+from .effects import Effects, effects_of, separation
+from .oddness import unusual
+from .units import InUnits, Units
 
 
-def summarize(
-    model: Any,
-    ids: Any,
-    feature_names: Any,
-    title: Any,
-    data: Any,
-    cells: Any,
-    stability: Any,
-    selection: Any,
-    settings: Any,
-) -> dict[str, Any]:
-    """Everything that a report says, in dicts, lists, strings and finite numbers; parameters as in `make_report`."""
+@dataclass(frozen=True)
+class Given:
+    """What a report is made of beside the model; the parameters of `make_report`."""
+
+    ids: Any = None
+    feature_names: Any = None
+    title: str | None = None
+    data: dict[str, Any] | None = None
+    cells: examples.Cells | None = None
+    stability: Any = None
+    selection: Any = None
+    settings: dict[str, Any] | None = None
+    X: Any = None
+    in_units: InUnits | None = None
+    classes: Sequence[Any] | None = None
+    cluster_names: Mapping[Any, str] | None = None
+    anonymous: bool = False
+
+
+def summarize(model: Any, given: Given) -> dict[str, Any]:
+    """Everything that a report says, in dicts, lists, strings and finite numbers."""
     if not hasattr(model, "labels_"):
         raise NotFittedError(f"This {type(model).__name__} instance is not fitted yet: call its fit first.")
-    if settings is None:
-        settings = model.get_params(deep=False)
-    if feature_names is None:
-        feature_names = getattr(model, "feature_names_in_", None)
-    model = on_host(model, PER_TASK + PER_ROW)
-    model.feature_names_in_ = feature_names
+    if given.settings is None:
+        given = replace(given, settings=model.get_params(deep=False))
+    if given.feature_names is None:
+        given = replace(given, feature_names=getattr(model, "feature_names_in_", None))
+    held = on_host(model, PER_TASK + PER_ROW)
+    held.feature_names_in_ = given.feature_names
+    _check(held, given)
+    names = _cluster_names(given.cluster_names, held.task_centers_.shape[1])
+    if not given.anonymous:
+        return plain(_parts(held, given) | {"names": names, "anonymous": None})
+    large = anonymous.large_tasks(held)
+    small, rows = held.tasks_[~large].tolist(), large[held.task_indices_]
+    X, classes = (anonymous.take_rows(values, rows) for values in (given.X, given.classes))
+    found = _parts(anonymous.without_tasks(held, large), replace(given, X=X, classes=classes, ids=None, cells=None))
+    return plain(anonymous.conceal(found | {"names": names}, small))
+
+
+def _check(model: Any, given: Given) -> None:
+    (_, c, d), n = model.task_centers_.shape, len(model.labels_)
+    check_stability(given.stability, c, n)
+    for name, wanted, of in (("ids", n, "row"), ("feature_names", d, "feature"), ("classes", n, "row")):
+        values = getattr(given, name)
+        if values is not None and len(values) != wanted:
+            raise ValueError(f"{name} has {len(values)} entries for {count(wanted, of)}: one per {of} is needed.")
+
+
+def _cluster_names(names: Mapping[Any, str] | None, c: int) -> dict[str, str]:
+    """Names given to clusters, by number as text."""
+    found = {}
+    for number, name in (names or {}).items():
+        if not str(number).isdecimal() or int(number) >= c:
+            raise ValueError(f"cluster_names has a name for {number!r}: the numbers are those from 0 to {c - 1}.")
+        if str(name).strip():
+            found[str(int(number))] = text(name)
+    return found
+
+
+def _parts(model: Any, given: Given) -> dict[str, Any]:
+    """The parts of the summary."""
     (m, c, d), n, names = model.task_centers_.shape, len(model.labels_), [text(task) for task in model.tasks_.tolist()]
-    check_stability(stability, c, n)
-    _check_length("ids", ids, n, "row")
-    _check_length("feature_names", feature_names, d, "feature")
-    called = [f"feature {i}" for i in range(d)] if feature_names is None else [text(name) for name in feature_names]
-    alike, known = "There is one task, so there is nothing to compare.", comparable(model) | np.eye(m, dtype=bool)
-    if m > 1:
-        alike = relatedness_sentence(model.task_relatedness_, known, [quoted(name) for name in names])
-    sizes, features = clusters.sizes(model, names), clusters.features(model, called)
+    columns = read_columns(given.X, given.feature_names, n, d)
+    called = _feature_names(given, columns, d)
+    units = Units(kinds_of(columns, d), given.in_units)
+    sizes, features = clusters.sizes(model, names), clusters.features(model, called, units)
+    effects, table = _effects(model, columns, given), clusters.counts(model)
     found = {
-        "title": text(title, 200) if title else f"{count(model.n_clusters_, 'cluster')} in {count(m, 'data set')}",
+        "title": text(given.title, 200)
+        if given.title
+        else f"{count(model.n_clusters_, 'cluster')} in {count(m, 'data set')}",
         "method": text(model.method),
         "metric": model.metric_,
         "n_rows": n,
@@ -60,44 +110,83 @@ def summarize(
             {"name": name, "rows": sum(rows), "alone": k in sizes["alone"]}
             for k, (name, rows) in enumerate(zip(names, sizes["rows"], strict=True))
         ],
-        "overview": _overview(model, data or {}),
+        "overview": _overview(model, given.data or {}),
         "changes": [] if model.changes_ is None else model.changes_.sentences,
         "drift": [] if model.drift_ is None else model.drift_.sentences,
         "sizes": sizes,
-        "features": features,
+        "features": features | {"units": given.in_units is not None},
+        "separation": separation(effects, called, units.kinds, table),
+        "distributions": _distributions(model, columns, effects, table, given),
+        "classes": class_table(model, given.classes, table),
         "missing": _missing(model, called, names),
-        "relatedness": {"matrix": rounded(np.where(known, model.task_relatedness_, np.nan), 6), "sentences": [alike]},
+        "relatedness": _relatedness(model, names),
         "course": course.course(model),
-        "certainty": certainty.certainty(model, stability),
-        "selection": certainty.numbers(model.selection_ if selection is None else selection),
+        "certainty": certainty.certainty(model, given.stability),
+        "selection": certainty.numbers(model.selection_ if given.selection is None else given.selection),
         "decisions": [] if model.decisions_ is None else describe(model),
-        "settings": settings,
-    } | _examples(model, ids, cells, features, getattr(stability, "row_confidence", None))
-    return plain(found | {"advice": advise(found)})
+        "settings": given.settings,
+    } | _examples(model, given, columns, effects, features)
+    return found | {"advice": advise(found)}
 
 
-def _check_length(name: str, values: Any, wanted: int, of: str) -> None:
-    if values is not None and len(values) != wanted:
-        raise ValueError(f"{name} has {len(values)} entries for {count(wanted, of)}: one per {of} is needed.")
+def _feature_names(given: Given, columns: Columns, d: int) -> list[str]:
+    if given.feature_names is not None:
+        return [text(name) for name in given.feature_names]
+    known = {feature.index: feature.name for feature in columns.features}
+    return [known.get(i, f"feature {i}") for i in range(d)]
 
 
-def _examples(
-    model: Any, ids: Sequence[Any] | None, cells: Any, features: dict[str, Any], confidence: Any
-) -> dict[str, Any]:
+def _effects(model: Any, columns: Columns, given: Given) -> Effects:
+    """Effect sizes; of clusters of a few rows, none in an anonymous report."""
+    found = effects_of(model, columns)
+    if given.anonymous:
+        few = clusters.counts(model).sum(axis=0) < anonymous.LEAST
+        for values in (found.effect, found.size):
+            if values is not None:
+                values[:, few] = np.nan
+    return found
+
+
+def _distributions(model: Any, columns: Columns, effects: Effects, table: Array, given: Given) -> dict[str, Any] | None:
+    levels, least = (MIDDLE, anonymous.LEAST) if given.anonymous else (LEVELS, 1)
+    return distributions(model, columns, effects, table, levels=levels, least=least)
+
+
+def _relatedness(model: Any, names: list[str]) -> dict[str, Any]:
+    known = comparable(model) | np.eye(len(names), dtype=bool)
+    alike = "There is one task, so there is nothing to compare."
+    if len(names) > 1:
+        alike = relatedness_sentence(model.task_relatedness_, known, [quoted(name) for name in names])
+    return {"matrix": rounded(np.where(known, model.task_relatedness_, np.nan), 6), "sentences": [alike]}
+
+
+def _examples(model: Any, given: Given, columns: Columns, effects: Effects, features: dict[str, Any]) -> dict[str, Any]:
     """The map and the table of outliers; typical examples are added to the clusters."""
     easy, outlying = (f(model.losses_, model.task_indices_) for f in (easiness, outlier_scores))
+    far = {"far_share": float(np.mean(outlying >= FAR))}
+    if given.anonymous:
+        return {"map": None, "examples": far}
     extreme = np.argsort(-outlying, kind="stable")[: examples.EXTREMES].tolist()
     typical = examples.most_typical(model, outlying)
-    shown = examples.read_cells(cells, sorted({*extreme, *(row for rows in typical for row in rows)}))
+    order = effects.order()
+    why = unusual(model, columns, extreme, outlying, order)
+    wanted = sorted({*extreme, *(row for rows in typical for row in rows)})
+    shown = examples.read_cells(given.cells or examples.cells_of(columns, why), wanted)
     for cluster, rows in zip(features["clusters"], typical, strict=True):
-        cluster["typical"] = examples.describe_rows(model, rows, ids, easy, outlying, shown)
+        cluster["typical"] = examples.describe_rows(model, rows, given.ids, easy, outlying, shown)
+    confidence = getattr(given.stability, "row_confidence", None)
+    drawn = examples.rows_map(model, given.ids, easy, outlying, confidence)
+    at = np.arange(len(model.labels_)) if drawn["row"] is None else np.array(drawn["row"], dtype=np.intp)
+    drawn["axes"] += further_axes(columns, order, at)
+    table = examples.describe_rows(model, extreme, given.ids, easy, outlying, shown)
     return {
-        "map": examples.rows_map(model, ids, easy, outlying, confidence) | {"words": clusters.neighbours(model)},
+        "map": drawn | {"words": clusters.neighbours(model)},
         "examples": {
-            "rows": examples.describe_rows(model, extreme, ids, easy, outlying, shown),
+            "rows": [row | why.get(i, {"odd": {}, "note": None}) for i, row in zip(extreme, table, strict=True)],
             "columns": list(dict.fromkeys(column for i in extreme for column in shown.get(i, {}))),
-            "far_share": float(np.mean(outlying >= FAR)),
-        },
+            "explained": bool(why),
+        }
+        | far,
     }
 
 

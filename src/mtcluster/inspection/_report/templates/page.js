@@ -56,7 +56,14 @@
     });
   }
 
-  const map = drawnMap(JSON.parse(byId("data").textContent));
+  // Tables that are wider than their box say so.
+  const told = new ResizeObserver((boxes) => boxes.forEach(({ target }) => {
+    target.classList.toggle("scrolls", target.scrollWidth > target.clientWidth + 1);
+  }));
+  all(".box").forEach((box) => told.observe(box));
+
+  // A page without single examples has no map.
+  const map = byId("canvas") ? drawnMap(JSON.parse(byId("data").textContent)) : { draw() {} };
   showTheme();
 
   function drawnMap(data) {
@@ -70,11 +77,19 @@
     const clamp = (value, low, high) => Math.min(Math.max(value, low), high);
     const rowOf = (i) => (data.row ? data.row[i] : i);
     const number = (value) => Number(value.toPrecision(3)).toString();
+    const called = (j) => (data.names[j] ? `cluster ${j} · ${data.names[j]}` : `cluster ${j}`);
+
+    // Axes: steps from 0 to the last; a category has its examples around its place, so that they do not hide each other.
+    const last = (axis) => (axis.levels ? axis.levels.length - 0.5 : axis.steps ?? data.steps);
+    const first = (axis) => (axis.levels ? -0.5 : 0);
+    const jitter = (i) => (((i * 2654435761) % 1024) / 1024 - 0.5) * 0.6;
+    const at = (axis, i) => (axis.levels && axis.at[i] !== null ? axis.at[i] + jitter(i) : axis.at[i]);
+    const amount = (axis, code) => axis.low + ((axis.high - axis.low) * code) / last(axis);
 
     // A view of the central part of the axes, or of all points, with a margin; points outside are drawn at its edge.
     function look(whole) {
       const part = (axis) => {
-        const [from, to] = whole ? [0, data.steps] : [axis.from, axis.to], pad = 0.03 * (to - from);
+        const [from, to] = whole || axis.levels ? [first(axis), last(axis)] : [axis.from, axis.to], pad = 0.03 * (to - from);
         return [from - pad, to + pad];
       };
       view = { x: part(data.axes[across]), y: part(data.axes[up]), edge: true };
@@ -89,7 +104,7 @@
 
     // One panel for all tasks, or one per task.
     function layOut() {
-      const tasks = apart ? data.tasks.map((_, k) => k).filter((k) => on.task[k]) : [null];
+      const tasks = apart ? data.order.filter((k) => on.task[k]) : [null];
       width = plot.clientWidth;
       const columns = Math.min(tasks.length, width < 600 ? 2 : width < 900 ? 3 : 4) || 1;
       const rows = Math.max(Math.ceil(tasks.length / columns), 1);
@@ -102,7 +117,8 @@
     // Where a point is drawn; null if the view leaves it out.
     function place(i) {
       const panel = apart ? panels.find(({ task }) => task === data.task[i]) : panels[0];
-      const share = (axis, [from, to]) => (data.axes[axis].at[i] - from) / (to - from);
+      if (data.axes[across].at[i] === null || data.axes[up].at[i] === null) return null;
+      const share = (axis, [from, to]) => (at(data.axes[axis], i) - from) / (to - from);
       const fx = share(across, view.x), fy = share(up, view.y);
       const out = fx < 0 || fx > 1 || fy < 0 || fy > 1;
       if (out && !view.edge) return null;
@@ -110,10 +126,38 @@
       return { i, x, y: panel.y + margin + clamp(1 - fy, 0, 1) * (panel.h - 2 * margin), out };
     }
 
+    // The colour of a point, and the number of its group where colours are those of groups.
+    function paint(i) {
+      if (colour === "easiness") return [ramp[data.easiness[i]], 0];
+      const axis = data.axes[colour], code = axis ? axis.at[i] : data[colour][i];
+      if (code === null) return [line, 0];
+      if (!axis || axis.levels) return [palette[code % palette.length], code];
+      const [low, high] = axis.ramp;
+      return [ramp[Math.round((100 * (clamp(code, low, high) - low)) / (high - low))], 0];
+    }
+
+    // What the colours of a feature mean.
+    function legend() {
+      const axis = data.axes[colour], ramped = colour === "easiness" || (axis && !axis.levels);
+      byId("scale").hidden = !ramped;
+      byId("low").textContent = axis && ramped ? `\u2068${axis.name}\u2069: ${axis.ramp[0] > 0 ? "≤ " : ""}${number(amount(axis, axis.ramp[0]))}` : "hardest";
+      byId("high").textContent = axis && ramped ? `${axis.ramp[1] < last(axis) ? "≥ " : ""}${number(amount(axis, axis.ramp[1]))}` : "easiest of its task";
+      byId("levels").replaceChildren(...(axis && axis.levels ? axis.levels : []).map((name, code) => {
+        const label = document.createElement("span"), dot = document.createElement("span"), inner = document.createElement("bdi");
+        label.className = "level";
+        dot.className = `dot shape${Math.floor(code / 8) % 4}`;
+        dot.style.background = palette[code % palette.length];
+        inner.textContent = name;
+        label.append(dot, inner);
+        return label;
+      }));
+    }
+
     const shapes = [null, [[-1, -1], [1, -1], [1, 1], [-1, 1]], [[0, -1.3], [1.2, 1], [-1.2, 1]], [[0, -1.4], [1.4, 0], [0, 1.4], [-1.4, 0]]];
     function mark({ i, x, y, out }, r) {
-      const shape = out ? 2 : colour === "easiness" ? 0 : Math.floor(data[colour][i] / 8) % 4;
-      pen.fillStyle = colour === "easiness" ? ramp[data.easiness[i]] : palette[data[colour][i] % palette.length];
+      const [fill, kind] = paint(i);
+      const shape = out ? 2 : Math.floor(kind / 8) % 4;
+      pen.fillStyle = fill;
       pen.beginPath();
       if (shape) shapes[shape].forEach(([dx, dy]) => pen.lineTo(x + r * dx, y + r * dy));
       else pen.arc(x, y, r, 0, 2 * Math.PI);
@@ -133,6 +177,7 @@
 
     function draw() {
       readColours();
+      legend();
       layOut();
       if (!width || !height) return;  // not laid out yet: it is drawn once it has a size
       const scale = devicePixelRatio || 1;
@@ -157,7 +202,8 @@
         while (found.length > 1 && pen.measureText(found).width > room) found = `${found.slice(0, -2)}…`;
         return found;
       };
-      const label = ({ name, low, high }, part) => `${name}: ${part.map((code) => number(low + ((high - low) * code) / data.steps)).join(" to ")} →`;
+      const ends = (axis, part) => (axis.levels ? axis.levels.join(", ") : part.map((code) => number(amount(axis, code))).join(" to "));
+      const label = (axis, part) => `${axis.name}: ${ends(axis, part)} →`;
       pen.font = "12px system-ui, sans-serif";
       pen.fillStyle = faint;
       pen.strokeStyle = line;
@@ -196,11 +242,22 @@
     const details = (i) => [
       data.ids ? data.ids[i] : `row ${rowOf(i)}`,
       `task ${data.tasks[data.task[i]]}`,
-      `cluster ${data.cluster[i]} (${data.short[data.cluster[i]]})`,
+      `${called(data.cluster[i])} (${data.short[data.cluster[i]]})`,
       `easiness ${data.easiness[i]} %, outlier score ${number(data.outlier[i] ?? 0)}`,
       ...(data.confidence ? [`keeps its cluster in ${data.confidence[i]} % of the refits`] : []),
-      ...Object.entries(data.cells[rowOf(i)] || {}).map(([column, cell]) => `${column}: ${cell}`),
+      ...cells(i),
+      ...(data.notes[rowOf(i)] ? [`unusual: ${data.notes[rowOf(i)]}`] : []),
     ];
+
+    // The cells of an outlier, or the features of a point that the map knows.
+    function cells(i) {
+      const odd = data.odd[rowOf(i)] || {};
+      const remark = (column) => (Object.hasOwn(odd, column) ? ` (${odd[column]})` : "");
+      const found = Object.entries(data.cells[rowOf(i)] || {});
+      if (found.length) return found.map(([column, cell]) => `${column}: ${cell}${remark(column)}`);
+      return data.axes.filter(({ kind, at: codes }) => (kind === "number" || kind === "category") && codes[i] !== null)
+        .slice(0, 6).map((axis) => `${axis.name}: ${axis.levels ? axis.levels[axis.at[i]] : number(amount(axis, axis.at[i]))}${remark(axis.name)}`);
+    }
 
     function choose(spot, aloud) {
       chosen = spot;
@@ -213,11 +270,19 @@
         return element;
       }));
       [ring.style.left, ring.style.top] = [`${spot.x}px`, `${spot.y}px`];
-      tip.style.left = `${clamp(spot.x + 14, 4, Math.max(width - tip.offsetWidth - 6, 4))}px`;
-      const below = spot.y + 14 + tip.offsetHeight < height;
-      tip.style.top = `${Math.max(below ? spot.y + 14 : spot.y - 14 - tip.offsetHeight, 4)}px`;
+      beside(spot);
       if (aloud) byId("heard").textContent = details(spot.i).join(", ");
     }
+
+    // The details stay inside the window, wherever the map is scrolled to.
+    function beside({ x, y }) {
+      const box = canvas.getBoundingClientRect(), wide = root.clientWidth, tall = root.clientHeight;
+      const left = box.left + x + 14, below = box.top + y + 14;
+      const top = below + tip.offsetHeight + 4 < tall ? below : box.top + y - 14 - tip.offsetHeight;
+      tip.style.left = `${clamp(left, 4, Math.max(wide - tip.offsetWidth - 4, 4))}px`;
+      tip.style.top = `${clamp(top, 4, Math.max(tall - tip.offsetHeight - 4, 4))}px`;
+    }
+    addEventListener("scroll", () => { if (chosen) beside(chosen); }, { passive: true });
 
     const closest = (distance, most) => spots.reduce((best, spot) => {
       const found = distance(spot);
@@ -282,7 +347,7 @@
       all(`button[data-none="${kind}"]`).forEach((button) => button.addEventListener("click", () => { set(false); draw(); }));
     }
     byId("up").value = "1";
-    byId("middle").hidden = data.axes.every((axis) => axis.from === 0 && axis.to === data.steps);
+    byId("middle").hidden = data.axes.every((axis) => axis.levels || (axis.from === 0 && axis.to === last(axis)));
     look();
     new ResizeObserver(() => { if (plot.clientWidth !== width) draw(); }).observe(plot);
     return { draw };

@@ -1,0 +1,176 @@
+"""Reports without single examples: what is left out, and counts that are too small to be shown."""
+
+from __future__ import annotations
+
+import re
+from copy import copy
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ...core.arrays import Array, host
+from .._words import count, text
+
+LEAST = 5  # rows of a group that may be shown
+FEW = f"<{LEAST}"
+BY_TASK = (
+    "tasks_", "task_centers_", "task_offsets_", "task_scales_", "within_weight_", "cluster_sizes_", "cluster_support_",
+    "cluster_presence_", "missing_", "feature_presence_", "joined_",
+)  # fmt: skip
+BY_ROW = ("labels_", "losses_", "task_indices_", "admitted_")
+MEASURED = ("tasks", "sizes", "stability", "selection", "relations", "seconds", "scores", "verdict", "missing")
+LINES = ("changes", "drift", "decisions")  # lists of sentences
+
+
+def large_tasks(model: Any) -> Array:
+    """(m,) the tasks that may be shown: with at least `LEAST` rows, as the model counts them."""
+    rows = np.bincount(model.task_indices_, minlength=len(model.tasks_))
+    large = np.where(rows > 0, rows, model.cluster_sizes_.sum(axis=1)) >= LEAST
+    if not large.any():
+        raise ValueError(f"anonymous=True leaves out tasks of fewer than {LEAST} rows, and model has no others.")
+    return large
+
+
+def without_tasks(model: Any, large: Array) -> Any:
+    """The model as if it had only these tasks, for what is told about it."""
+    found, kept = copy(model), large[model.task_indices_]
+    for name in BY_TASK:
+        value = getattr(model, name, None)
+        if value is not None:
+            setattr(found, name, host(value)[large])
+    found.task_relatedness_ = model.task_relatedness_[np.ix_(large, large)]
+    for name in BY_ROW:
+        setattr(found, name, getattr(model, name)[kept])
+    found.task_indices_ = (np.cumsum(large) - 1)[found.task_indices_]
+    found.weight_trace_ = model.weight_trace_[:, kept]
+    evidence = None if model.decisions_ is None else model.decisions_.consensus
+    if evidence is not None:
+        own = large[: len(evidence.relatedness)]
+        agreement = None if evidence.agreement is None else evidence.agreement[own]
+        told = replace(evidence, relatedness=evidence.relatedness[own], agreement=agreement)
+        told = replace(told, n_rows=min(evidence.n_rows, int(kept.sum())), n_distant_rows=0)
+        found.decisions_ = replace(model.decisions_, consensus=told)
+    return found
+
+
+def take_rows(X: Any, rows: Array) -> Any:
+    """Some rows of a data frame, array, sparse matrix or sequence."""
+    if X is None or rows.all():
+        return X
+    if hasattr(X, "to_pandas"):
+        X = X.to_pandas()
+    if hasattr(X, "iloc"):
+        return X.iloc[np.flatnonzero(rows)]
+    if hasattr(X, "shape"):
+        return X[np.flatnonzero(rows)]
+    return [X[i] for i in np.flatnonzero(rows)]
+
+
+def conceal(summary: dict[str, Any], small: list[Any]) -> dict[str, Any]:
+    """The summary without single examples, small counts and the names of the tasks that were left out."""
+    found = {**summary, "map": None, "examples": None}
+    found["anonymous"] = {"tasks_left_out": len(small), "sentences": _sentences(len(small))}
+    found["sizes"] = _sizes(summary["sizes"])
+    found["features"] = {**summary["features"], "clusters": [_cluster(c) for c in summary["features"]["clusters"]]}
+    overview = summary["overview"]
+    files = [{"name": file["name"], "rows": None, "bytes": None} for file in overview["files"]]
+    found["overview"] = {**overview, "files": files}
+    found["missing"] = _missing(summary["missing"], [task["rows"] for task in summary["tasks"]])
+    if summary["classes"] is not None:
+        own = summary["classes"]
+        tasks = [{**part, "rows": _few(part["rows"])} for part in own["tasks"]]
+        found["classes"] = {**own, "rows": _few(own["rows"]), "tasks": tasks}
+    found["certainty"] = _certainty(summary["certainty"], {text(name) for name in small})
+    settings = {key: value for key, value in summary["settings"].items() if key not in MEASURED}
+    found["settings"] = {**settings, **({"files": files} if "files" in settings else {})}
+    return _without_names(found, [str(name) for name in small])
+
+
+def _sentences(left_out: int) -> list[str]:
+    lines = [
+        "This report is anonymous: it holds no single examples, so there is no map and there are no tables of typical "
+        "or outlying examples.",
+        f"Counts from 1 to {LEAST - 1} are shown as {FEW}, and distributions only of groups of at least {LEAST} "
+        "examples, without their extremes.",
+    ]
+    if left_out:
+        group = f"{count(left_out, 'smaller group')} not listed"
+        lines.append(f"{group}: tasks of fewer than {LEAST} examples count nowhere on this page.")
+    return lines
+
+
+def _few(values: Any) -> Any:
+    """Counts, in lists of any depth, with those that are too small as text."""
+    if isinstance(values, list):
+        return [_few(value) for value in values]
+    return FEW if 0 < values < LEAST else values
+
+
+def _sizes(sizes: dict[str, Any]) -> dict[str, Any]:
+    shares = [
+        [None if 0 < n < LEAST else share for n, share in zip(*pair, strict=True)]
+        for pair in zip(sizes["rows"], sizes["shares"], strict=True)
+    ]
+    lines = [re.sub(rf"\b[1-{LEAST - 1}] examples?\b", f"{FEW} examples", line) for line in sizes["sentences"]]
+    return {**sizes, "rows": _few(sizes["rows"]), "shares": shares, "sentences": lines}
+
+
+def _missing(missing: dict[str, Any] | None, rows: list[int]) -> dict[str, Any] | None:
+    """What is missing, without shares that stand for a few examples."""
+    if missing is None:
+        return None
+
+    def told(shares: list[float | None]) -> list[float | str | None]:
+        few = [0 < round((share or 0) * n) < LEAST for share, n in zip(shares, rows, strict=True)]
+        return [FEW if hidden else share for share, hidden in zip(shares, few, strict=True)]
+
+    return {**missing, "columns": [{**column, "missing": told(column["missing"])} for column in missing["columns"]]}
+
+
+def _cluster(cluster: dict[str, Any]) -> dict[str, Any]:
+    """A cluster without examples; the mean of a few examples would tell them."""
+    tasks = [
+        {**part, "rows": _few(part["rows"]), "features": part["features"] if part["rows"] >= LEAST else []}
+        for part in cluster["tasks"]
+    ]
+    found = {**cluster, "tasks": tasks, "typical": []}
+    if not 0 < cluster["rows"] < LEAST:
+        return found
+    return {**found, "rows": FEW, "share": None, "shared": [], "in_short": f"fewer than {LEAST} examples"}
+
+
+def _certainty(sure: dict[str, Any], small: set[str]) -> dict[str, Any]:
+    """How sure one can be, without tasks that are not listed and the number of all rows, which would tell theirs."""
+    kept = [k for k, name in enumerate(sure["tasks"]) if name not in small]
+    lines = [re.sub(r"halves of \d+ rows", "halves of the rows", line) for line in sure["sentences"]]
+    tasks, cells = ([sure[key][k] for k in kept] for key in ("tasks", "cells"))
+    return {**sure, "sentences": lines, "tasks": tasks, "cells": cells}
+
+
+def _without_names(summary: dict[str, Any], small: list[str]) -> dict[str, Any]:
+    """The summary without sentences and settings that name a task that is not shown."""
+    if not small:
+        return summary
+    named = re.compile("|".join(map(_named, small)))
+    found = {**summary, "settings": _scrubbed(summary["settings"], named)}
+    for key in LINES:
+        found[key] = [line for line in summary[key] if not named.search(line)]
+    for key, part in (("overview", "lines"), ("certainty", "sentences")):
+        found[key] = {**found[key], part: [line for line in found[key][part] if not named.search(line)]}
+    return found
+
+
+def _named(name: str) -> str:
+    """A pattern of the name of a task; numbers are names only after the word."""
+    word = rf"(?<!\w){re.escape(name)}(?!\w)"
+    return rf"\btasks? (?:[^.]*\W)?{word}|^{word}$" if name.isdecimal() else word
+
+
+def _scrubbed(value: Any, named: re.Pattern[str]) -> Any:
+    """Settings without entries that name such a task."""
+    if isinstance(value, dict):
+        return {key: _scrubbed(item, named) for key, item in value.items() if not named.search(str(key))}
+    if isinstance(value, list | tuple):
+        return [_scrubbed(item, named) for item in value if not (isinstance(item, str) and named.search(item))]
+    return None if isinstance(value, str) and named.search(value) else value
