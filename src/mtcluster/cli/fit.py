@@ -193,8 +193,9 @@ def report_of(
     settings: dict[str, Any],
     lines: list[str],
     found: Stability | None,
+    names: dict[int, str] | None = None,
 ) -> Report:
-    """The report of a model."""
+    """The report of a model; `names` are those of clusters."""
     n_clusters = getattr(described, "n_clusters_", described.cluster_sizes_.shape[1])
     n_tasks = len(described.tasks_)
     return make_report(
@@ -203,11 +204,22 @@ def report_of(
         feature_names=rows.features,
         title=arguments.title or f"{count(n_clusters, 'cluster')} in {count(n_tasks, 'data set')}",
         data={"files": settings["files"], "lines": lines},
-        cells=_cells(rows.data) if rows.data.is_table else None,
+        cells=_cells(rows.data) if rows.data.is_table and not rows.anonymous else None,
+        X=_in_units(rows),
+        in_units=rows.preprocessor.inverse_transform_centers,
+        classes=rows.data.classes,
+        cluster_names=names,
+        anonymous=rows.anonymous,
         stability=found,
         selection=settings["selection"],
         settings=settings,
     )
+
+
+def _in_units(rows: Prepared) -> Any:
+    """The rows in the user's units, without features that the preprocessor left out of a matrix."""
+    left_out = [] if rows.data.is_table else [int(name) for name in rows.preprocessor.left_out_]
+    return np.delete(rows.data.X, left_out, axis=1) if left_out else rows.data.X
 
 
 def _cells(data: Dataset) -> Callable[[list[int]], list[dict[str, str]]]:
