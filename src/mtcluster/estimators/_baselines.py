@@ -11,6 +11,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from .._sklearn_compat import HasMethods, fit_context
+from .._utils.restoring import restores
 from .._utils.tasks import positions
 from ..core.arrays import Array, is_sparse
 from ..engines import LocalData
@@ -80,6 +81,7 @@ class PerTask(_Baseline):
     3
     """
 
+    @restores
     @fit_context(prefer_skip_nested_validation=False)
     def fit(self, X: Any, y: Any = None, *, tasks: Any = None, sample_weight: Any = None) -> Any:
         """Fit one clusterer per task.
@@ -192,6 +194,7 @@ class Pooled(_Baseline):
         self.clusterer = clusterer
         self.center = center
 
+    @restores
     @fit_context(prefer_skip_nested_validation=False)
     def fit(self, X: Any, y: Any = None, *, tasks: Any = None, sample_weight: Any = None) -> Any:
         """Fit one clusterer on all rows.
