@@ -49,6 +49,7 @@ def add_fit(parser: ArgumentParser) -> None:
     writing.add_argument("--title", help="title of the report")
     anonymous = "write no rows, ids or map, label rows by their number, and leave out tasks with fewer than 5 rows"
     writing.add_argument("--anonymous", action="store_true", help=anonymous)
+    _add_raw(writing)
     _add_output(writing)
 
 
@@ -71,6 +72,7 @@ def add_predict(parser: ArgumentParser) -> None:
     parser.add_argument("--drop-unnamed", action="store_true", help="leave out rows without a task")
     _add_formats(parser)
     parser.add_argument("--out", required=True, type=Path, metavar="FILE", help="CSV file to write")
+    _add_raw(parser)
     _add_output(parser)
 
 
@@ -94,6 +96,7 @@ def add_adapt(parser: ArgumentParser) -> None:
         "--out", required=True, type=Path, metavar="DIR", help=f"folder to write, with {', '.join(FILES)}"
     )
     parser.add_argument("--title", help="title of the report")
+    _add_raw(parser)
     _add_output(parser)
 
 
@@ -122,6 +125,7 @@ def add_compare(parser: ArgumentParser) -> None:
     parser.add_argument("--methods", type=_names, default=list(COMPARED), metavar="A,B", help=known)
     _add_clusters(parser)
     parser.add_argument("--out", type=Path, metavar="FILE", help="CSV file to which the table is written as well")
+    _add_raw(parser)
     _add_output(parser)
 
 
@@ -188,6 +192,12 @@ def _add_clusters(group: Any) -> None:
     refits = "fits to halves of the rows, to measure how sure the clusters are (default 20; 0: none)"
     group.add_argument("--refits", type=_refits, default=20, metavar="N", help=refits)
     group.add_argument("--restarts", nargs="?", action=_Gone, help=argparse.SUPPRESS)
+
+
+def _add_raw(group: Any) -> None:
+    """Add how texts are written."""
+    raw = "write ids and names that begin with =, +, - or @ as they are, which spreadsheets take for formulas"
+    group.add_argument("--raw", action="store_true", help=raw)
 
 
 def _add_output(group: Any) -> None:

@@ -38,7 +38,7 @@ def run(arguments: Namespace, console: Console) -> dict[str, Any]:
         console.begin(f"labelling {count(len(data), 'row')}")
         with noted() as warned, input_errors():
             columns = _labelled(model, X, data)
-        folder.write_csv(out, columns)
+        folder.write_csv(out, columns, raw=arguments.raw)
     notes = [*data.notes, *unseen, *told_without_values(warned, data, X)]
     for note in notes:
         console.note(f"note: {note}")

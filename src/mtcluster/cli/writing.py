@@ -41,11 +41,11 @@ def write_results(
     columns = folder.label_columns(
         rows.data.ids, rows.tasks, described.labels_, belonging, _scores(described, rows, found)
     )
-    folder.write_csv(out / layout.LABELS, columns)
+    folder.write_csv(out / layout.LABELS, columns, raw=rows.raw)
     least = FEW if rows.anonymous else 0
     centers = folder.center_columns(described, rows.features, rows.preprocessor.inverse_transform_centers, least)
-    folder.write_csv(out / layout.CENTERS, centers)
-    folder.write_csv(out / layout.RELATIONS, _relation_columns(related, least))
+    folder.write_csv(out / layout.CENTERS, centers, raw=rows.raw)
+    folder.write_csv(out / layout.RELATIONS, _relation_columns(related, least), raw=rows.raw)
     contents = {
         "format": folder.FORMAT,
         "model": without_map(model) if rows.anonymous else model,
