@@ -151,15 +151,17 @@ def load_model(folder: Path) -> dict[str, Any]:
     """The contents of model.skops, if this version of mtcluster wrote it; nothing in it is executed."""
     _check_settings(folder)
     need("skops", "files", "reading a model")
-    from ..interop import load
+    from ..interop._persistence import is_sealed, load
 
     path = folder / MODEL
     if not path.is_file():
         raise InputError(f"{folder} is incomplete, as {MODEL} is missing: fit again.")
     try:
+        if not is_sealed(path.read_bytes()):
+            raise InputError(f"This model file is damaged: {path} does not match its checksum. Fit again.")
         model = load(path)
     except ValueError as error:
-        raise InputError(str(error)) from error
+        raise InputError(f"This model file is damaged: {error}" if "damaged" in str(error) else str(error)) from error
     parts = {"model": BaseEstimator, "preprocessor": TablePreprocessor, "columns": list, "roles": dict, "findings": str}
     sound = isinstance(model, dict) and model.get("format") == FORMAT
     if not sound or not all(isinstance(model.get(name), kind) for name, kind in parts.items()):
