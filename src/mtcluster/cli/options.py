@@ -155,6 +155,8 @@ def _add_formats(group: Any) -> None:
     group.add_argument("--encoding", metavar="NAME", help="encoding of text files, such as cp1252 (default utf-8)")
     sheets = "sheet of Excel files to read (default: the first); all: every sheet, one task each unless --task is given"
     group.add_argument("--sheet", metavar="NAME|all", help=sheets)
+    most = "memory that a file may take when it is unpacked, as in 16GB (default: half of this machine's)"
+    group.add_argument("--max-bytes", type=_bytes, metavar="N", help=most)
 
 
 def _add_checking(group: Any) -> None:
@@ -218,6 +220,16 @@ def _cluster_name(text: str) -> tuple[int, str]:
     if not sign or not number.strip().isdecimal():
         raise argparse.ArgumentTypeError(f"{text!r} should be the number of a cluster and its name, as in 0=young")
     return int(number), " ".join(name.split())
+
+
+def _bytes(text: str) -> int:
+    """Parse a number of bytes, such as 500MB or 16GB."""
+    number = text.strip().upper().removesuffix("B")
+    unit = {"K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}.get(number[-1:], 1)
+    number = number.rstrip("KMGT").strip()
+    if not number.isdecimal() or int(number) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of bytes such as 500MB or 16GB")
+    return int(number) * unit
 
 
 def _date_parts(text: str) -> list[str]:

@@ -78,6 +78,7 @@ def read_like_fit(arguments: Namespace, contents: dict[str, Any]) -> Dataset:
         label=None,
         encoding=arguments.encoding,
         sheet=arguments.sheet,
+        max_bytes=arguments.max_bytes,
         features=tuple(columns) if contents["preprocessor"].is_table_ else roles.features,
         optional=(*(name for name, column in asked.items() if column is None), *LISTS),
     )

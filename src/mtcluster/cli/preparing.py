@@ -93,7 +93,7 @@ def read(arguments: Namespace) -> tuple[ColumnRoles, Dataset]:
         raise InputError(f"--task and --label are both {arguments.task!r}: known classes are a column of their own.")
     lists: dict[str, Any] = {name: tuple(getattr(arguments, name) or ()) for name in LISTS}
     roles = ColumnRoles(arguments.task, arguments.id, arguments.label, **lists)
-    roles = replace(roles, encoding=arguments.encoding, sheet=arguments.sheet)
+    roles = replace(roles, encoding=arguments.encoding, sheet=arguments.sheet, max_bytes=arguments.max_bytes)
     return roles, read_files(arguments.files, roles)
 
 
