@@ -101,7 +101,7 @@ def _of_parquet(path: Path, limit: int) -> int:
 
 
 def _of_market(path: Path, limit: int) -> int:
-    """Numbers of a Matrix Market file, by its first lines; zero bytes are refused, as SciPy's reader crashes on them."""
+    """Numbers of a Matrix Market file, by its first lines; zero bytes are refused: SciPy's reader crashes on them."""
     with path.open("rb") as file:
         while part := file.read(CHUNK):
             if b"\0" in part:
