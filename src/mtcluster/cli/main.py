@@ -70,8 +70,7 @@ def _run(arguments: argparse.Namespace) -> int:
     """Run a command on files; no half-written output is left if it fails."""
     console = Console(quiet=arguments.quiet)
     if threading.current_thread() is threading.main_thread():
-        # Batch systems stop programs with SIGTERM; clean up as for Ctrl-C.
-        signal.signal(signal.SIGTERM, signal.default_int_handler)
+        signal.signal(signal.SIGTERM, signal.default_int_handler)  # batch systems stop programs with it
     try:
         _check_text(arguments)
         gc.disable()  # libraries make many objects that stay
