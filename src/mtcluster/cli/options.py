@@ -43,6 +43,7 @@ def add_fit(parser: ArgumentParser) -> None:
     before = "folder of an earlier fit to the same columns, whose cluster numbers are kept; also writes changes.csv"
     fitting.add_argument("--previous", type=Path, metavar="DIR", help=before)
     fitting.add_argument("--scheduler", metavar="ADDRESS", help="Dask scheduler to fit on, as in tcp://host:port")
+    _add_out_of_core(fitting)
     writing = parser.add_argument_group("what to write")
     files = f"folder to write, with {', '.join(FILES)}"
     writing.add_argument("--out", required=True, type=Path, metavar="DIR", help=files)
@@ -151,6 +152,12 @@ def _add_formats(group: Any) -> None:
     group.add_argument("--encoding", metavar="NAME", help="encoding of text files, such as cp1252 (default utf-8)")
     sheets = "sheet of Excel files to read (default: the first); all: every sheet, one task each unless --task is given"
     group.add_argument("--sheet", metavar="NAME|all", help=sheets)
+
+
+def _add_out_of_core(group: Any) -> None:
+    """Add how files larger than memory are read."""
+    pieces = "read Parquet or CSV files piece by piece, for data larger than memory; labels are written as Parquet"
+    group.add_argument("--out-of-core", action="store_true", help=pieces)
 
 
 def _add_checking(group: Any) -> None:

@@ -73,7 +73,7 @@ class DaskEngine(Engine):
         firsts = np.cumsum([0, *self.rows])[:-1].tolist()
         names = [repr(label) for label in self.labels.tolist()]
         jobs = zip(self.chunks, self.codes, self.us, firsts, strict=True)
-        return _total([delayed(worker.summarize_chunk)(X, codes, u, names, first) for X, codes, u, first in jobs])
+        return total([delayed(worker.summarize_chunk)(X, codes, u, names, first) for X, codes, u, first in jobs])
 
     @property
     def summary(self) -> Summary:
@@ -327,7 +327,8 @@ def blocks_of(X: Any) -> list[Any]:
     return list(X.to_delayed().reshape(-1))
 
 
-def _total(parts: list[Any]) -> Any:
+def total(parts: list[Any]) -> Any:
+    """The sum of what chunks return, added up where they are."""
     [total] = run(dask.compute, _tree(parts))
     return total
 
