@@ -59,12 +59,23 @@ def sampled(table: Table, drawn: Sequence[dict[str, Array] | Array]) -> Rows:
     [parts] = run(compute, [delayed(pick)(table.pieces[j], rules, drawn[j]) for j in some])
     first = table.firsts
     X = pd.concat([part.X for part in parts], ignore_index=True)
+    X = X.assign(**{name: _as_one(X[name], [part.X[name] for part in parts]) for name in X.columns})
     ids, classes = (
         None if getattr(parts[0], name) is None else np.concatenate([getattr(part, name) for part in parts])
         for name in ("ids", "classes")
     )
     numbers = np.concatenate([first[j] + part.at for j, part in zip(some, parts, strict=True)])
     return Rows(X, np.concatenate([part.tasks for part in parts]), ids, classes, numbers)
+
+
+def _as_one(column: Any, parts: Sequence[Any]) -> Any:
+    """A column of several pieces: of numbers, if some hold numbers and others texts that can be read as such."""
+    import pandas as pd
+
+    if column.dtype.kind != "O" or not any(part.dtype.kind in "iuf" for part in parts):
+        return column
+    found = pd.to_numeric(column, errors="coerce")
+    return found if found.notna().sum() == column.notna().sum() else column
 
 
 def pick(piece: Piece, rules: Rules, wanted: dict[str, Array] | Array) -> Rows:
