@@ -369,3 +369,51 @@ def test_without_room_on_disk_files_are_read_in_every_pass(parts, monkeypatch, t
     assert "no room" in read[2][0]
     np.testing.assert_array_equal(stored[0].compute(), read[0].compute())
     assert stored[1].compute().tolist() == read[1].compute().tolist()
+
+
+@pytest.fixture
+def fitted(run, parts):
+    """The folder of a fit to two of the files."""
+    code, _, err = run("fit", *parts[:2], *FIT, "--id", "person", "--out-of-core", "--out", "model")
+    assert code == 0, err
+    return "model"
+
+
+def test_predict_labels_files_piece_by_piece(run, parts, fitted, tmp_path):
+    rewrite(parts[2], lambda f: f.assign(country=["FR ", "peru", *f["country"][2:]], sex=["x", *f["sex"][1:]]))
+    code, out, err = run("predict", fitted, *parts, "--out", "large", "--out-of-core", "--json")
+    assert code == 0, err
+    assert run("predict", fitted, *parts, "--out", "here.csv")[0] == 0
+    (tmp_path / "labels").symlink_to(tmp_path / "large")
+    large, here = labels_in(tmp_path), pd.read_csv(tmp_path / "here.csv")
+    for name in ("id", "task", "cluster"):
+        assert large[name].tolist() == here[name].tolist(), name
+    np.testing.assert_allclose(large["outlier_score"], here["outlier_score"], rtol=1e-4)
+    result = json.loads(out)
+    assert result["n_rows"] == 2100 == sum(result["sizes"].values())
+    assert [word for word in ("'x' (1 row)", "'FR ' as 'fr'", "peru") if word not in " ".join(result["notes"])] == []
+
+
+def test_predict_replaces_parts_of_labels_alone_and_with_force_only(run, parts, fitted, tmp_path):
+    ask = ("predict", fitted, parts[0], "--out", "large", "--out-of-core")
+    assert run(*ask)[0] == 0
+    assert run(*ask)[0] == 2
+    assert run(*ask, "--force")[0] == 0
+    (tmp_path / "large" / "thesis.tex").write_text("ten years of work")
+    code, _, err = run(*ask, "--force")
+    assert (code, "thesis.tex" in err) == (2, True)
+
+
+def test_predict_takes_a_file_without_tasks_as_one(run, parts, fitted, table, tmp_path):
+    table[table["country"] == "fr"].drop(columns="country").to_parquet(tmp_path / "peru.parquet", index=False)
+    code, out, err = run("predict", fitted, "peru.parquet", "--out", "labels", "--out-of-core", "--json")
+    assert code == 0, err
+    assert set(labels_in(tmp_path)["task"]) == {"peru"}
+    assert json.loads(out)["n_rows"] == int((table["country"] == "fr").sum())
+
+
+def test_predict_names_a_column_that_a_late_file_lacks(run, parts, fitted, tmp_path):
+    rewrite(parts[2], lambda f: f.drop(columns="hours"))
+    code, _, err = run("predict", fitted, *parts, "--out", "labels", "--out-of-core", "--quiet")
+    assert (code, "part2.parquet" in err, "'hours'" in err) == (2, True, True)
+    assert not (tmp_path / "labels").exists()

@@ -71,7 +71,9 @@ def add_predict(parser: ArgumentParser) -> None:
     parser.add_argument("--id", metavar="COLUMN", help="column with the name of each row (default: as in the fit)")
     parser.add_argument("--drop-unnamed", action="store_true", help="leave out rows without a task")
     _add_formats(parser)
-    parser.add_argument("--out", required=True, type=Path, metavar="FILE", help="CSV file to write")
+    _add_out_of_core(parser)
+    where = "CSV file to write; with --out-of-core the folder of Parquet files"
+    parser.add_argument("--out", required=True, type=Path, metavar="FILE", help=where)
     _add_output(parser)
 
 

@@ -23,7 +23,7 @@ from ..preparing import READING, Prepared
 from ..writing import write_model
 from . import place
 from .preparing import Large, prepare, refuse_options
-from .writing import How, belonging_name, description_of, sample_of, usual_losses, write_labels
+from .writing import How, belonging_name, description_of, sample_of, usual_losses, without_values, write_labels
 
 HASHED = 2**30  # bytes of all files up to which checksums are computed
 
@@ -45,7 +45,7 @@ def run_large(arguments: Namespace, console: Console) -> dict[str, Any]:
         with timed(seconds, "labels"), modelling.noted():
             rows, kept = sample_of(large, model)
             sizes = labelled(out, large, model, kept, rows)
-        described = description_of(large, rows, kept, arguments.method, sizes[:, :-1])
+        described = description_of(large, rows, kept, arguments.method, sizes[:, :-2])
         with timed(seconds, "refits"):
             found = modelling.stability_of(kept, rows, arguments, console)
         console.begin("writing")
@@ -82,11 +82,13 @@ def fit_model(arguments: Namespace, n_clusters: int, large: Large, console: Cons
 
 def labelled(out: Path, large: Large, model: Any, kept: Any, rows: Prepared) -> Array:
     """Write the labels of all rows, and count those of each task and cluster."""
+    (out / layout.PARTS).mkdir()
     with input_errors():
         belonging = model.predict_proba(large.X, tasks=large.tasks)
-        usual = usual_losses(kept, rows.tasks)
+        usual = usual_losses(kept.losses_, rows.tasks)
         how = How(large.table.rules, large.table.tasks, belonging.shape[1], belonging_name(model), usual)
-        return write_labels(out, large.table, (model.labels_, belonging, model.losses_), how)
+        values = (model.labels_, belonging, model.losses_, without_values(large.X))
+        return write_labels(out / layout.PARTS, large.table, values, how)
 
 
 def _on_sample(rows: Prepared, large: Large, lines: list[str]) -> list[str]:

@@ -137,6 +137,31 @@ def store_here(piece: Piece, number: int, how: Any, folder: Path) -> tuple[str, 
     return str(X), str(tasks)
 
 
+def unseen(table: Table, preprocessor: TablePreprocessor) -> dict[str, dict[str, int]]:
+    """Categories that were not in the fit, and how many rows have each, by column."""
+    from dask import compute, delayed
+
+    from ...engines.dask import run
+
+    if not preprocessor.categories_:
+        return {}
+    how = delayed((table.rules, preprocessor), traverse=False, pure=False)
+    [parts] = run(compute, [delayed(unseen_here)(piece, how) for piece in table.pieces])
+    found: dict[str, dict[str, int]] = {}
+    for part in parts:
+        for name, own in part.items():
+            for value, n in own.items():
+                found.setdefault(name, {})[value] = found.get(name, {}).get(value, 0) + n
+    return found
+
+
+def unseen_here(piece: Piece, how: tuple[Rules, TablePreprocessor]) -> dict[str, dict[str, int]]:
+    """The same of a piece."""
+    rules, preprocessor = how
+    rows = read_rows(piece, rules, preprocessor.categories_, ())
+    return preprocessor.unseen_categories(without_missing(rows, rules))
+
+
 def check_sizes(table: Table, found: Statistics) -> None:
     """Files must not change while they are read."""
     if found.n_rows != table.n_rows:

@@ -14,7 +14,7 @@ from ..errors import InputError
 from ..readers.base import kind_of
 from ..readers.delimited import MISSING, separator_of
 
-PIECE = 2**25  # bytes of a piece as floats
+PIECE = 2**24  # bytes of a piece as floats
 PARQUET, DELIMITED = (".parquet", ".pq"), (".csv", ".tsv", ".tab", ".txt")
 MANY = 4  # pieces of one row group from which on it is told that reading takes long
 
@@ -41,7 +41,7 @@ class Piece:
 def columns_in(path: Path, encoding: str | None) -> list[str]:
     """The names of the columns of a file, of which little is read."""
     if kind_of(path) in PARQUET:
-        return [name for name in _parquet(path).schema_arrow.names if not name.startswith("__index_level_")]
+        return [name.strip() for name in _parquet(path).schema_arrow.names if not name.startswith("__index_level_")]
     header = _header(path)
     return [str(name).strip() for name in _parse(header, b"", [], encoding).columns]
 

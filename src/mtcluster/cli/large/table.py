@@ -84,17 +84,23 @@ class Table:
         return [before[piece.path] + piece.first for piece in self.pieces]
 
 
-def opened(files: Sequence[Path], roles: ColumnRoles) -> Table:
-    """The pieces of files, whose columns are matched by name."""
-    for path in files:
+def opened(files: Sequence[Path], roles: ColumnRoles, *, new_rows: bool = False) -> Table:
+    """The pieces of files, whose columns are matched by name.
+
+    `new_rows` says whether they are new to a fitted model: then a single file without a column of tasks is one task.
+    """
+    for i, path in enumerate(files):
         _check_file(path)
+        if path.resolve() in [other.resolve() for other in files[:i]]:
+            raise InputError(f"{path} is given twice.")
     known = {path: columns_in(path, roles.encoding) for path in files}
-    names, roles = _used(known, roles)
+    roles = replace(roles, **_optional(known, roles))
+    names = _used(known, roles, new_rows)
     pieces = [piece for path in files for piece in cut(path, [*names, *_role_columns(roles)])]
     for path in files:
         if not any(piece.path == str(path) for piece in pieces):
             raise InputError(f"{path} has no rows.")
-    return Table(tuple(files), tuple(pieces), Rules(roles, tuple(names), _file_tasks(files, roles)))
+    return Table(tuple(files), tuple(pieces), Rules(roles, tuple(names), _file_tasks(files, roles, new_rows)))
 
 
 def read_rows(piece: Piece, rules: Rules, names: Sequence[str] | None = None, roles: Sequence[str] = ROLES) -> Rows:
@@ -183,11 +189,17 @@ def _check_file(path: Path) -> None:
         raise InputError(f"{path} is compressed as a whole and cannot be read in parts: unpack it, or use Parquet.")
 
 
-def _file_tasks(files: Sequence[Path], roles: ColumnRoles) -> dict[str, str]:
+def _optional(known: dict[Path, list[str]], roles: ColumnRoles) -> dict[str, Any]:
+    """Roles whose column no file needs to have, and none has."""
+    absent = [role for role in roles.optional if role in ROLES]
+    return {role: None for role in absent if not any(getattr(roles, role) in columns for columns in known.values())}
+
+
+def _file_tasks(files: Sequence[Path], roles: ColumnRoles, new_rows: bool) -> dict[str, str]:
     """The tasks of files that are one each."""
     if roles.task is not None:
         return {}
-    if len(files) == 1:
+    if len(files) == 1 and not new_rows:
         raise InputError(
             f"{files[0]} does not say which task each row belongs to: name its column with --task, or give several "
             "files, one per task."
@@ -197,25 +209,23 @@ def _file_tasks(files: Sequence[Path], roles: ColumnRoles) -> dict[str, str]:
     return {str(path): name for path, name in zip(files, shown, strict=True)}
 
 
-def _used(known: dict[Path, list[str]], roles: ColumnRoles) -> tuple[list[str], ColumnRoles]:
+def _used(known: dict[Path, list[str]], roles: ColumnRoles, new_rows: bool) -> list[str]:
     """The columns to cluster by, which all files must have."""
     every = list(dict.fromkeys(name for columns in known.values() for name in columns))
     for path, columns in known.items():
         repeated = [name for i, name in enumerate(columns) if name in columns[:i]]
         if repeated:
             raise InputError(f"{path} has several columns named {repeated[0]!r}: column names must be unique.")
-        roles.found_in(str(path), columns)
-    first = next(iter(known))
-    absent = [name for name in roles.drop if name not in every]
-    if absent:
-        raise InputError(f"No file has a column {absent[0]!r} (--drop); {columns_of(every)}.")
-    names = features_of(first, [*every], replace(roles, drop=tuple(name for name in roles.drop if name in every)))
-    lacking_wish = [name for name in roles.features if name not in every]
-    if lacking_wish:
-        raise InputError(f"No file has a column {lacking_wish[0]!r} (--features); {columns_of(every)}.")
+        replace(roles, optional=()).found_in(str(path), columns)
+    for option in ("drop", "features"):
+        absent = [name for name in getattr(roles, option) if name not in every and not new_rows]
+        if absent:
+            raise InputError(f"No file has a column {absent[0]!r} (--{option}); {columns_of(every)}.")
+    names = list(roles.features) if new_rows else features_of(next(iter(known)), every, roles)
     for path, columns in known.items():
         lacking = [name for name in names if name not in columns]
         if lacking:
-            others = f"{count(len(lacking), 'column')} that other files have: {listed(map(repr, lacking))}"
-            raise InputError(f"{path} lacks {others}. Add them to the file, or leave them out with --drop.")
-    return names, roles
+            of, way = ("the fit has", "") if new_rows else ("other files have", ", or leave them out with --drop")
+            which = f"{count(len(lacking), 'column')} that {of}: {listed(map(repr, lacking))}"
+            raise InputError(f"{path} lacks {which}. Add them to the file{way}.")
+    return names

@@ -14,7 +14,6 @@ from ...core.memberships import FORMS
 from ...inspection._labels import LabelDescription
 from ...inspection._outliers import usual_loss
 from ..errors import InputError
-from ..layout import PARTS
 from ..preparing import Prepared
 from . import passes
 from .pieces import Piece
@@ -67,25 +66,24 @@ def description_of(large: Large, rows: Prepared, kept: Any, method: str, sizes: 
     return found
 
 
-def usual_losses(kept: Any, tasks: Array) -> dict[str, float]:
-    """The usual loss of each task in the sample; that of all tasks is called ""."""
-    own = {task: usual_loss(kept.losses_[tasks == task]) for task in np.unique(tasks).tolist()}
-    return own | {"": usual_loss(kept.losses_)}
+def usual_losses(losses: Array, tasks: Array) -> dict[str, float]:
+    """The usual loss of each task, given those of some rows and their tasks; that of all tasks is called ""."""
+    own = {str(task): usual_loss(losses[tasks == task]) for task in np.unique(tasks).tolist()}
+    return own | {"": usual_loss(losses)}
 
 
-def write_labels(out: Path, table: Table, values: tuple[Any, Any, Any], how: How) -> Array:
-    """Write the labels of all rows, one file for each piece, and count the rows (m, c + 1) of each cluster.
+def write_labels(folder: Path, table: Table, values: tuple[Any, ...], how: How) -> Array:
+    """Write the labels of all rows, one file for each piece, and count the rows (m, c + 2) of each cluster.
 
-    `values` are Dask arrays of labels, of probabilities (n, c) or None, and of losses; the last column counts -1.
+    `values` are Dask arrays of labels, of probabilities (n, c) or None, of losses, and of which rows have no value at
+    all. The last two columns count rows that no cluster explains, and rows without any value.
     """
     import dask
     from dask import delayed
 
     from ...engines.dask import blocks_of, run
 
-    folder = (out / PARTS).absolute()
-    folder.mkdir()
-    paths = [folder / f"part-{j:05d}.parquet" for j in range(len(table.pieces))]
+    paths = [folder.absolute() / f"part-{j:05d}.parquet" for j in range(len(table.pieces))]
     chunks = [[None] * len(paths) if value is None else blocks_of(value) for value in values]
     shared, jobs = (
         delayed(how, traverse=False, pure=False),
@@ -103,7 +101,14 @@ def write_labels(out: Path, table: Table, values: tuple[Any, Any, Any], how: How
 
 
 def write_part(
-    how: How, piece: Piece, first: int, path: Path, labels: Array, belonging: Array | None, losses: Array
+    how: How,
+    piece: Piece,
+    first: int,
+    path: Path,
+    labels: Array,
+    belonging: Array | None,
+    losses: Array | None,
+    empty: Array,
 ) -> Array:
     """Write the labels of the rows of a piece."""
     import pyarrow as pa
@@ -114,9 +119,7 @@ def write_part(
     if len(rows.tasks) != len(labels):
         raise InputError(f"{piece.path} was changed while it was read; fit again.")
     some, at = labels >= 0, np.arange(len(labels))
-    scale = np.array([how.usual.get(task, how.usual[""]) for task in how.tasks])
     codes = np.searchsorted(how.tasks, rows.tasks)
-    outlying = np.where(some, losses / np.where(scale > 0, scale, np.inf)[codes] + (scale <= 0)[codes], np.nan)
     columns: dict[str, Any] = {
         "id": first + rows.at + 1 if rows.ids is None else pa.array(rows.ids, pa.string()),
         "task": pa.DictionaryArray.from_arrays(codes.astype(np.int32), how.tasks),
@@ -124,11 +127,24 @@ def write_part(
     }
     if belonging is not None:
         columns[how.belonging] = np.where(some, belonging[at, np.maximum(labels, 0)], np.nan).astype(np.float32)
-    columns["outlier_score"] = outlying.astype(np.float32)
+    if losses is not None:
+        usual = np.array([how.usual.get(task, how.usual[""]) for task in how.tasks])[codes]
+        scores = np.divide(losses, usual, out=np.ones(len(losses)), where=usual > 0)
+        columns["outlier_score"] = np.where(empty, np.nan, scores).astype(np.float32)
     pq.write_table(pa.table(columns), path)
-    own = np.where(some, labels, how.n_clusters)
-    m, c = len(how.tasks), how.n_clusters + 1
+    own = np.where(empty, how.n_clusters + 1, np.where(some, labels, how.n_clusters))
+    m, c = len(how.tasks), how.n_clusters + 2
     return np.bincount(codes * c + own, minlength=m * c).reshape(m, c)
+
+
+def without_values(X: Any) -> Any:
+    """Which rows (n,) of a Dask array have no value at all."""
+    return X.map_blocks(empty_rows, drop_axis=1, dtype=bool, chunks=(X.chunks[0],))
+
+
+def empty_rows(X: Array) -> Array:
+    """Which rows of a chunk have no value at all."""
+    return np.asarray(np.isnan(X).all(axis=1))
 
 
 def belonging_name(model: Any) -> str:
