@@ -14,6 +14,7 @@ from sklearn.metrics import adjusted_rand_score
 from mtcluster.cli.large import passes, pieces, place, preparing
 from mtcluster.cli.large.table import opened
 from mtcluster.cli.readers import ColumnRoles
+from mtcluster.core import projecting
 from mtcluster.datasets import make_multitask_blobs
 from mtcluster.inspection._words import whole
 from mtcluster.interop import load
@@ -123,6 +124,19 @@ def test_csv_files_are_read_in_ranges_of_bytes(run, table, tmp_path, monkeypatch
     found = labels_in(tmp_path / "large")
     assert len(list((tmp_path / "large" / "labels").iterdir())) > 4
     assert found["id"].tolist() == table["person"].tolist()
+
+
+def test_csv_files_of_excel_are_read_as_in_memory(table, tmp_path, monkeypatch):
+    monkeypatch.setattr(pieces, "PIECE", 2**14)
+    table.loc[3, ["age", "country"]] = np.nan
+    table.loc[4, "country"] = "NA"
+    path = tmp_path / "a.csv"
+    table.to_csv(path, index=False, sep=";", decimal=",", encoding="utf-8-sig", lineterminator="\r\n")
+    assert pieces.columns_in(path, None) == list(table.columns)
+    columns, kept = ["country", "age", "income"], ["country"]
+    found = pd.concat([pieces.read_piece(piece, columns, kept, None) for piece in pieces.cut(path, columns)])
+    assert found["age"].dtype == np.float64
+    pd.testing.assert_frame_equal(found.reset_index(drop=True), table[columns])
 
 
 def test_files_without_a_column_of_tasks_are_tasks(run, table, tmp_path):
@@ -250,7 +264,6 @@ def test_workers_that_are_lost_and_folders_that_they_do_not_see_are_explained(tm
 
 def test_single_values_of_a_sample_alone_come_together(run, parts, table, monkeypatch):
     monkeypatch.setattr(passes, "SAMPLE", 300)
-    from mtcluster.core import projecting
     from mtcluster.engines import dask as engine
 
     monkeypatch.setattr(projecting, "MAP", projecting.Sampling(300, 50))
@@ -289,8 +302,6 @@ def test_single_values_of_a_sample_alone_come_together(run, parts, table, monkey
 
 def test_report_and_predict_work_on_the_folder(run, parts, table, tmp_path, monkeypatch):
     monkeypatch.setattr(passes, "SAMPLE", 300)
-    from mtcluster.core import projecting
-
     monkeypatch.setattr(projecting, "MAP", projecting.Sampling(300, 50))
     assert run("fit", *parts, *FIT, "--id", "person", "--out-of-core", "--out", "large")[0] == 0
     found = labels_in(tmp_path / "large")
@@ -417,3 +428,15 @@ def test_predict_names_a_column_that_a_late_file_lacks(run, parts, fitted, tmp_p
     code, _, err = run("predict", fitted, *parts, "--out", "labels", "--out-of-core", "--quiet")
     assert (code, "part2.parquet" in err, "'hours'" in err) == (2, True, True)
     assert not (tmp_path / "labels").exists()
+
+
+def test_tasks_join_the_model_of_a_sample(run, parts, table, tmp_path, monkeypatch):
+    monkeypatch.setattr(projecting, "MAP", projecting.Sampling(300, 50))
+    assert run("fit", *parts, *FIT, "--drop", "person", "--out-of-core", "--out", "model")[0] == 0
+    assert load(tmp_path / "model" / "model.skops")["model"].n_samples_fit_ == 2100
+    table[table["country"] == "fr"].assign(country="peru").to_parquet(tmp_path / "peru.parquet", index=False)
+    code, out, err = run("adapt", "model", "peru.parquet", "--novelty", "none", "--out", "adapted", "--json")
+    assert code == 0, err
+    assert json.loads(out)["n_rows"] == len(pd.read_csv(tmp_path / "adapted" / "labels.csv"))
+    assert sum(map(sum, json.loads(out)["sizes"].values())) == 2100 + json.loads(out)["n_rows"]
+    assert not hasattr(load(tmp_path / "adapted" / "model.skops")["model"], "n_samples_fit_")
