@@ -90,6 +90,20 @@ def test_the_folder_is_complete_and_says_how_many_rows_there_are(run, parts, tab
     assert all(len(file["sha256"]) == 64 for file in settings["files"])
 
 
+@pytest.mark.parametrize("method", ["asi", "lssmtc", "mixture"])
+def test_other_methods_and_known_classes(run, parts, tmp_path, method, monkeypatch):
+    monkeypatch.setattr(projecting, "MAP", projecting.Sampling(300, 50))
+    for path in parts:
+        rewrite(path, lambda f: f.assign(known=np.where(f["age"] > 5, "old", "young")))
+    options = ("--drop", "person", "--label", "known", "--method", method, "--out-of-core")
+    code, out, err = run("fit", *parts, *FIT, *options, "--out", "large", "--json")
+    assert code == 0, err
+    result, found = json.loads(out), labels_in(tmp_path / "large")
+    counts = pd.crosstab(found["task"], found["cluster"]).reindex(columns=range(3), fill_value=0)
+    assert list(result["sizes"].values()) == counts.to_numpy().tolist()
+    assert [line for line in result["lines"] if "Known classes" in line and "sample of 300 rows" in line]
+
+
 def test_a_folder_of_results_is_replaced_with_force_only(run, parts, tmp_path):
     assert run("fit", *parts, *FIT, "--out-of-core", "--out", "large")[0] == 0
     code, _, err = run("fit", *parts, *FIT, "--out-of-core", "--out", "large")

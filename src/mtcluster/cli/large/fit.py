@@ -92,5 +92,7 @@ def labelled(out: Path, large: Large, model: Any, kept: Any, rows: Prepared) -> 
 
 
 def _on_sample(rows: Prepared, large: Large, lines: list[str]) -> list[str]:
-    """Sentences about the sample, with its size."""
-    return [f"{line} (In a sample of {count(len(rows.data), 'row')}.)" for line in lines] if lines else []
+    """Sentences about the rows of the model, with their number if they are a sample."""
+    if len(rows.data) == large.table.n_rows:
+        return lines
+    return [f"{line} (In a sample of {count(len(rows.data), 'row')}.)" for line in lines]
