@@ -1,6 +1,6 @@
 """`mtcluster fit --out-of-core` on Parquet files much larger than the memory that it takes.
 
-    python -m benchmarks.out_of_core --out docs/results/out_of_core.md
+    python -m benchmarks.out_of_core --all --out docs/results/out_of_core.md
 
 The files are written first, in parts, unless the folder of --data has them; without --data they are removed at the end.
 """
@@ -131,7 +131,7 @@ def page_of(files: list[Path], runs: list[Measured]) -> str:
     lines = [
         "# Files larger than memory",
         "",
-        "Made by `python -m benchmarks.out_of_core --out docs/results/out_of_core.md`.",
+        "Made by `python -m benchmarks.out_of_core --all --out docs/results/out_of_core.md`.",
         "",
         f"{n:,} rows of {FEATURES} columns of float64 and a column of {len(TASKS)} tasks, in {len(files)} Parquet "
         f"files without compression: {size:,} bytes. `mtcluster fit` reads them piece by piece (`--out-of-core`), in a "
@@ -146,7 +146,7 @@ def page_of(files: list[Path], runs: list[Measured]) -> str:
             for run in runs
         ),
         "",
-        *(f"Seconds of the steps (`{run.options}`): {_listed(run.steps)}." for run in runs),
+        *(f"- Seconds of the steps of `{run.options}`: {_listed(run.steps)}." for run in runs),
         "",
         f"Python {platform.python_version()} on {platform.system()}; other programs ran at the same time, so times are "
         "rough.",
