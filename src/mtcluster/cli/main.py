@@ -80,7 +80,9 @@ def _run(arguments: argparse.Namespace) -> int:
     except KeyboardInterrupt:
         return _say(arguments, "stopped; nothing was written.", 130)
     except MemoryError:
-        return _say(arguments, "not enough memory for these data; a Dask cluster (--scheduler) may have enough.", 2)
+        return _say(
+            arguments, "not enough memory for these data; --out-of-core reads Parquet and CSV files in pieces.", 2
+        )
     except InputError as error:
         return _say(arguments, str(error), 2)
     except ImportError as error:

@@ -43,6 +43,7 @@ def add_fit(parser: ArgumentParser) -> None:
     before = "folder of an earlier fit to the same columns, whose cluster numbers are kept; also writes changes.csv"
     fitting.add_argument("--previous", type=Path, metavar="DIR", help=before)
     fitting.add_argument("--scheduler", metavar="ADDRESS", help="Dask scheduler to fit on, as in tcp://host:port")
+    _add_out_of_core(fitting)
     writing = parser.add_argument_group("what to write")
     files = f"folder to write, with {', '.join(FILES)}"
     writing.add_argument("--out", required=True, type=Path, metavar="DIR", help=files)
@@ -71,7 +72,9 @@ def add_predict(parser: ArgumentParser) -> None:
     parser.add_argument("--id", metavar="COLUMN", help="column with the name of each row (default: as in the fit)")
     parser.add_argument("--drop-unnamed", action="store_true", help="leave out rows without a task")
     _add_formats(parser)
-    parser.add_argument("--out", required=True, type=Path, metavar="FILE", help="CSV file to write")
+    _add_out_of_core(parser)
+    where = "CSV file to write; with --out-of-core the folder of Parquet files"
+    parser.add_argument("--out", required=True, type=Path, metavar="FILE", help=where)
     _add_raw(parser)
     _add_output(parser)
 
@@ -157,6 +160,12 @@ def _add_formats(group: Any) -> None:
     group.add_argument("--sheet", metavar="NAME|all", help=sheets)
     most = "memory that a file may take when it is unpacked, as in 16GB (default: half of this machine's)"
     group.add_argument("--max-bytes", type=_bytes, metavar="N", help=most)
+
+
+def _add_out_of_core(group: Any) -> None:
+    """Add how files larger than memory are read."""
+    pieces = "read Parquet or CSV files piece by piece, for data larger than memory; labels are written as Parquet"
+    group.add_argument("--out-of-core", action="store_true", help=pieces)
 
 
 def _add_checking(group: Any) -> None:

@@ -28,6 +28,10 @@ def run(arguments: Namespace, console: Console) -> dict[str, Any]:
     if not hasattr(model, "predict"):
         problem = f"{type(model).__name__} cannot label new rows"
         raise InputError(f"{arguments.model}: {problem}; fit with a --method such as spmtc.")
+    if arguments.out_of_core:
+        from .large.predict import run_large
+
+        return run_large(arguments, contents, console)
     with folder.new_file(arguments.out, force=arguments.force) as out, console.working(READING + WRITING):
         console.begin(f"reading {count(len(arguments.files), 'file')}")
         data = read_like_fit(arguments, contents)

@@ -214,7 +214,7 @@ class MultiTaskClusterer(
 
     def _store_numbered(self, engine: Engine, settled: Settled, run: Run, previous: Previous | None) -> Array:
         """Store the fit, in the numbers of an earlier model if there is one; the numbers of the clusters."""
-        for name in ("changes_", "drift_", "statistics_"):
+        for name in ("changes_", "drift_", "statistics_", "n_samples_fit_"):
             self.__dict__.pop(name, None)
         if previous is None:
             self._store(engine, settled, run)

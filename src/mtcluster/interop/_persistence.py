@@ -14,13 +14,13 @@ import zlib
 from copy import copy
 from dataclasses import fields, is_dataclass, replace
 from functools import cache
+from importlib.metadata import version
 from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 from sklearn.base import BaseEstimator
 
-from .. import __version__
 from .._sklearn_compat import quick_discovery
 from .._utils.files import replacing
 from ..engines import bring_here
@@ -156,7 +156,7 @@ def sealed(data: bytes) -> bytes:
     """A skops file with a part that names the version and the checksum of all others."""
     file = BytesIO(data)
     with zipfile.ZipFile(file, "a", compression=zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr(SEAL, json.dumps({"mtcluster": __version__, "sha256": _checksum(archive)}))
+        archive.writestr(SEAL, json.dumps({"mtcluster": version("mtcluster"), "sha256": _checksum(archive)}))
     return file.getvalue()
 
 

@@ -43,7 +43,7 @@ class TableReader(Reader):
             roles = replace(roles, task=SHEET)
         roles = roles.found_in(str(path), columns)
         lacking = roles.lacking_in(str(path), columns)
-        used = _features(path, columns, roles)
+        used = features_of(path, columns, roles)
         others = tuple(c for c in columns if c not in (*used, roles.task, roles.id, roles.label, *roles.drop))
         labels = roles.labels_of(frame)
         ids = row_numbers(len(frame)) if labels["id"] is None else labels["id"]
@@ -133,7 +133,7 @@ def _named(path: Path, frame: Any, roles: ColumnRoles) -> tuple[Any, ColumnRoles
     return frame, replace(roles, id=ROW), (f"{note}; it was used for the ids of the rows.",)
 
 
-def _features(path: Path, columns: Sequence[str], roles: ColumnRoles) -> list[str]:
+def features_of(path: Path, columns: Sequence[str], roles: ColumnRoles) -> list[str]:
     """The columns to cluster by."""
     special = {roles.task, roles.id, roles.label}
     wanted = [*roles.features, *roles.text] if roles.features else [name for name in columns if name not in special]
