@@ -454,3 +454,23 @@ def test_tasks_join_the_model_of_a_sample(run, parts, table, tmp_path, monkeypat
     assert json.loads(out)["n_rows"] == len(pd.read_csv(tmp_path / "adapted" / "labels.csv"))
     assert sum(map(sum, json.loads(out)["sizes"].values())) == 2100 + json.loads(out)["n_rows"]
     assert not hasattr(load(tmp_path / "adapted" / "model.skops")["model"], "n_samples_fit_")
+
+
+def test_certificates_come_together(run, parts, tmp_path):
+    (tmp_path / "ca.pem").write_text("none")
+    arguments = (
+        "fit",
+        *parts,
+        "--task",
+        "country",
+        "--scheduler",
+        "tls://127.0.0.1:1",
+        "--tls-ca",
+        "ca.pem",
+        "--out",
+        "run",
+    )
+    code, out, err = run(*arguments)
+    assert (code, out) == (2, "")
+    assert "--tls-ca, --tls-cert and --tls-key each need a file" in err
+    assert not (tmp_path / "run").exists()

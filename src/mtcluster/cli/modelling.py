@@ -153,7 +153,7 @@ def _located(arguments: Namespace, rows: Prepared) -> Iterator[Any]:
     check_on_dask("--scheduler", arguments.method)
     import dask.array as da
 
-    with connected(address) as client:
+    with connected(arguments) as client:
         threads = sum(client.nthreads().values())
         size = -(-rows.X.shape[0] // (CHUNKS * threads))
         yield da.from_array(rows.X, chunks=(size, -1), asarray=False).persist()
@@ -168,18 +168,35 @@ def check_on_dask(option: str, method: str) -> None:
 
 
 @contextmanager
-def connected(address: str) -> Iterator[Any]:
-    """A client of the Dask scheduler at an address, which has workers."""
+def connected(arguments: Namespace) -> Iterator[Any]:
+    """A client of the Dask scheduler that --scheduler names, which has workers."""
     from distributed import Client
 
+    address = arguments.scheduler
     try:
-        client = Client(address, timeout=10)
-    except (OSError, TimeoutError, ValueError) as error:
-        raise InputError(f"--scheduler {address}: no Dask scheduler answers at this address.") from error
+        client = Client(address, timeout=10, security=_security(arguments))
+    except (OSError, TimeoutError, ValueError, RuntimeError, TypeError) as error:
+        reason = "" if _security(arguments) is None else ", or the certificates do not fit"
+        raise InputError(f"--scheduler {address}: no Dask scheduler answers at this address{reason}.") from error
     with client:
         if not sum(client.nthreads().values()):
             raise InputError(f"--scheduler {address}: the cluster has no workers.")
         yield client
+
+
+def _security(arguments: Namespace) -> Any:
+    """Certificates for the connection, if any are named."""
+    names = {"tls_ca_file": "tls_ca", "tls_client_cert": "tls_cert", "tls_client_key": "tls_key"}
+    given = {name: getattr(arguments, option, None) for name, option in names.items()}
+    if not any(given.values()):
+        return None
+    for name, path in given.items():
+        if path is None or not path.is_file():
+            option = f"--{names[name].replace('_', '-')}"
+            raise InputError(f"{option} {path or '(nothing)'}: --tls-ca, --tls-cert and --tls-key each need a file.")
+    from distributed.security import Security
+
+    return Security(require_encryption=True, **{name: str(path) for name, path in given.items()})
 
 
 def _forget_affinities(model: Any) -> None:

@@ -43,6 +43,8 @@ def add_fit(parser: ArgumentParser) -> None:
     before = "folder of an earlier fit to the same columns, whose cluster numbers are kept; also writes changes.csv"
     fitting.add_argument("--previous", type=Path, metavar="DIR", help=before)
     fitting.add_argument("--scheduler", metavar="ADDRESS", help="Dask scheduler to fit on, as in tcp://host:port")
+    for option, what in (("ca", "certificate authority"), ("cert", "certificate"), ("key", "key of the certificate")):
+        fitting.add_argument(f"--tls-{option}", type=Path, metavar="FILE", help=f"{what}, for a scheduler at tls://")
     _add_out_of_core(fitting)
     writing = parser.add_argument_group("what to write")
     files = f"folder to write, with {', '.join(FILES)}"

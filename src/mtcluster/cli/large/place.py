@@ -34,7 +34,7 @@ def working(arguments: Namespace, out: Path) -> Iterator[Path | None]:
     check_on_dask(option, getattr(arguments, "method", "spmtc"))
     with _explained(out, address):
         if address is not None:
-            with connected(address):
+            with connected(arguments):
                 yield None
             return
         with _threads(out) as folder:
