@@ -230,7 +230,7 @@ def read_tasks(X: Any, tasks: Any, features: Features) -> tuple[Any, Array, list
     if isinstance(tasks, str | bytes) or not (hasattr(tasks, "__len__") or hasattr(tasks, "npartitions")):
         raise TypeError(f"tasks must be a sequence of {X.shape[0]} labels, one per row; got {tasks!r}.")
     chunks = _column(tasks, X, "tasks")
-    [found] = run(dask.compute, [delayed(worker.count)(chunk) for chunk in chunks])
+    [found] = run(dask.compute, [delayed(worker.count)(chunk, i) for i, chunk in enumerate(chunks)])
     seen: dict[Hashable, int] = {}
     for own, counts in found:
         for label, count in zip(own, counts, strict=True):
@@ -314,7 +314,9 @@ def from_frame(frame: Any, width: int | None, dtype: Any) -> Any:
     """
     parts = frame.to_delayed()
     [sizes] = run(dask.compute, [delayed(len)(part) for part in parts])
-    return from_parts([delayed(worker.values_of)(part, dtype) for part in parts], sizes, width, dtype)
+    columns = None if width is None else list(frame.columns)
+    read = [delayed(worker.values_of)(part, dtype, columns, i) for i, part in enumerate(parts)]
+    return from_parts(read, sizes, width, dtype)
 
 
 def blocks_of(X: Any) -> list[Any]:

@@ -78,9 +78,31 @@ def added(parts: list[Any]) -> Any:
     return None if parts[0] is None else reduce(add, parts)
 
 
-def values_of(frame: Any, dtype: Any) -> Array:
-    """A partition as an array; labels stay what they are."""
-    return frame.to_numpy() if dtype.kind == "O" else np.ascontiguousarray(frame.to_numpy(dtype=dtype))
+def values_of(frame: Any, dtype: Any, columns: list[Any] | None = None, number: int = 0) -> Array:
+    """A partition as an array, its columns by name in the order of the frame; labels stay what they are."""
+    if dtype.kind == "O":
+        return frame.to_numpy()
+    if columns is not None and list(frame.columns) != columns:
+        lacking = [repr(name) for name in columns if name not in set(frame.columns)]
+        if lacking:
+            raise ValueError(
+                f"partition {number} of X lacks the column(s) {', '.join(lacking[:5])}: all need the same."
+            )
+        frame = frame[columns]
+    try:
+        return np.ascontiguousarray(frame.to_numpy(dtype=dtype))
+    except (TypeError, ValueError) as error:
+        wrong = [repr(name) for name in frame if not _numeric(frame[name])]
+        where = f" in column {wrong[0]}" if wrong else ""
+        raise ValueError(f"partition {number} of X holds what is no number{where}: {str(error)[:100]}.") from error
+
+
+def _numeric(column: Any) -> bool:
+    try:
+        column.to_numpy(dtype=np.float64)
+    except (TypeError, ValueError):
+        return False
+    return True
 
 
 def matrix_of(X: Any) -> Any:
@@ -107,11 +129,14 @@ def join(codes: Array, kept: Any, m: int, dtype: Any) -> Array:
     return out
 
 
-def count(labels: Any) -> tuple[list[Any], list[int]]:
+def count(labels: Any, number: int = 0) -> tuple[list[Any], list[int]]:
     """The labels of a chunk, and how many rows have them."""
     if not len(labels):
         return [], []
-    own, codes = encode_tasks(labels, len(labels))
+    try:
+        own, codes = encode_tasks(labels, len(labels))
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"{error} (Rows are counted in partition {number}.)") from error
     return own.tolist(), np.bincount(codes, minlength=len(own)).tolist()
 
 
