@@ -47,6 +47,7 @@ class MatrixMarketReader(Reader):
         from scipy.io import mmread
 
         _refuse_columns(path, roles, "a Matrix Market file is one task, and its columns have no names")
+        probe(path, roles.max_bytes or default_limit())
         X = mmread(path)
         if np.iscomplexobj(X):
             raise InputError(f"{path} holds complex numbers: real numbers are needed.")

@@ -1,0 +1,136 @@
+"""Random fits over shapes, types, scales, weights and labels, with what must hold for each.
+
+Results are finite and in range, `predict` of the rows of a fit returns its labels, the objective does not rise within a
+stage, a fit is repeatable, the order of the tasks does not matter, a refit that fails leaves the model as it was, and
+no warning of NumPy reaches the user. A fit may be refused, with a `ValueError` or `TypeError` that says something.
+"""
+
+from __future__ import annotations
+
+import threading
+import warnings
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from mtcluster import ASI, LSSMTC, SPMTC, MultiTaskGaussianMixture, PerTask
+
+from .campaign import Outcome
+
+MODELS = (SPMTC, LSSMTC, ASI, MultiTaskGaussianMixture)
+SHARE_RISE = 1e-6
+
+
+def measured(trials: int, seed: int = 0) -> Outcome:
+    """Draw and fit."""
+    outcome = Outcome("Estimators")
+    for i in range(trials):
+        rng = np.random.default_rng([seed, i])
+        model, X, tasks, weights = drawn(rng)
+        kind = type(model).__name__
+        try:
+            problem = trial(model, X, tasks, weights, rng)
+        except Exception as error:  # anything else than a refusal is a failure
+            problem = f"{type(error).__name__}: {str(error)[:200]}"
+        outcome.add(kind, problem and f"seed {seed}, trial {i}: {problem}")
+    return outcome
+
+
+def drawn(rng: np.random.Generator) -> tuple[Any, Any, Any, Any]:
+    """An estimator, rows, tasks and weights."""
+    n, d, m = int(rng.choice([2, 3, 5, 12, 40, 120])), int(rng.choice([1, 2, 3, 8, 30])), int(rng.integers(1, 5))
+    c = int(rng.integers(1, 6))
+    y, codes = rng.integers(0, c, n), rng.integers(0, m, n)
+    X = rng.normal(size=(c, d))[y] * rng.choice([0, 3, 10]) + rng.normal(size=(n, d)) * rng.choice([0, 1, 1, 1])
+    X = X + rng.choice([0, 0, 5, 1e4]) * rng.normal(size=(m, d))[codes]
+    X *= 10.0 ** rng.choice([0, 0, 0, -3, 5, 100, -100, 160, -170])
+    if rng.random() < 0.15:
+        X[rng.random(X.shape) < rng.choice([0.05, 0.4])] = np.nan
+    if rng.random() < 0.1:
+        X[int(rng.integers(n)), 0] = rng.choice([np.inf, 1e30])
+    if rng.random() < 0.1:
+        X[:] = X[0]
+    with np.errstate(over="ignore"):
+        X = X.astype(rng.choice([np.float64, np.float64, np.float32]))
+    if rng.random() < 0.15:
+        X = sparse.csr_matrix(np.where(np.nan_to_num(X) > 0, X, 0))
+    weights = None
+    if rng.random() < 0.3:
+        weights = rng.choice([0.0, 0.5, 1.0, 3.0], n) * 10.0 ** rng.choice([0, 0, 0, 100, 200, -200])
+    labels = [np.arange(m), np.array(["a", "b", "a ", "b\0"][:m], dtype=object), np.array([3.5, 1, 2, -7][:m])]
+    tasks = None if rng.random() < 0.1 else labels[int(rng.integers(3))][codes]
+    kind = MODELS[int(rng.integers(len(MODELS)))]
+    model = kind(c, random_state=int(rng.integers(100)))
+    if kind in (SPMTC, LSSMTC) and rng.random() < 0.2:
+        model.set_params(membership="nonnegative", within_weight=0.5)
+    return (PerTask(model) if rng.random() < 0.05 else model), X, tasks, weights
+
+
+def trial(model: Any, X: Any, tasks: Any, weights: Any, rng: np.random.Generator) -> str:
+    """What does not hold; empty if everything does."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            model.fit(X, tasks=tasks, sample_weight=weights)
+        except (ValueError, TypeError) as error:
+            said = str(error)
+            refused = len(said) > 20 and "converge" not in said and "zero-size" not in said
+            return _warned(caught) or ("" if refused else f"refused with {said!r}")
+    if told := _warned(caught):
+        return told
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return _holds(model, X, tasks, weights, rng)
+
+
+def _warned(caught: list[warnings.WarningMessage]) -> str:
+    wrong = [str(one.message) for one in caught if issubclass(one.category, RuntimeWarning)]
+    return f"RuntimeWarning: {wrong[0]}" if wrong else ""
+
+
+def _holds(model: Any, X: Any, tasks: Any, weights: Any, rng: np.random.Generator) -> str:
+    labels = np.asarray(model.labels_)
+    if isinstance(model, PerTask):
+        return "" if labels.shape == (X.shape[0],) else "labels of another shape"
+    c = model.task_centers_.shape[1]
+    checks = {
+        "labels out of range": bool((labels >= -1).all() and (labels < c).all()),
+        "centres that are not finite": bool(np.isfinite(model.task_centers_).all()),
+        "losses that are not finite": bool(np.isfinite(model.losses_).all()),
+        "predict gives other labels": np.array_equal(model.predict(X, tasks=tasks), labels),
+        "an objective that rises": not any(_rises(trace) for trace in model.objective_trace_),
+    }
+    for problem, holds in checks.items():
+        if not holds:
+            return problem
+    again = type(model)(**model.get_params()).fit(X, tasks=tasks, sample_weight=weights)
+    if not np.array_equal(again.labels_, labels):
+        return "a second fit gives other labels"
+    before = dict(vars(model))
+    with suppress(ValueError):
+        model.fit(np.full((3, 2), np.inf))
+    if any(vars(model).get(name) is not value for name, value in before.items()):
+        return "a fit that failed changed the model"
+    return _in_two_threads(model, X, tasks, weights, labels) if rng.random() < 0.05 else ""
+
+
+def _rises(trace: Any) -> bool:
+    values = np.asarray(trace, dtype=np.float64)
+    return bool(np.any(np.diff(values) > SHARE_RISE * max(1.0, np.abs(values).max(initial=0.0))))
+
+
+def _in_two_threads(model: Any, X: Any, tasks: Any, weights: Any, labels: Any) -> str:
+    found: list[Any] = []
+
+    def fit() -> None:
+        found.append(type(model)(**model.get_params()).fit(X, tasks=tasks, sample_weight=weights).labels_)
+
+    threads = [threading.Thread(target=fit) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    same = len(found) == 2 and all(np.array_equal(one, labels) for one in found)
+    return "" if same else "fits in two threads at once give other labels"
