@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
-from sklearn.utils.metaestimators import available_if
 
+from .._sklearn_compat import available_if
 from .._utils.tasks import label_array
 from ..core.arrays import host
 from ..core.blocks import Place
@@ -37,7 +37,7 @@ class StreamingMixin:
     """`partial_fit`, for estimators whose rows have one cluster each."""
 
     @available_if(_streams)
-    def partial_fit(self, X: Any, y: Any = None, *, tasks: Any = None, sample_weight: Any = None) -> Any:
+    def partial_fit(self, X: Any, y: Any = None, *, tasks: Any = None, sample_weight: Any = None) -> Self:
         """Follow a stream: update the model by a batch of rows, without any of the earlier ones.
 
         The first call is `fit`. Later ones label the rows of the batch with the centres so far, and centres, offsets
