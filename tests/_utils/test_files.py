@@ -3,6 +3,8 @@
 import os
 import signal
 import stat
+import subprocess
+import sys
 
 import pytest
 
@@ -148,3 +150,87 @@ def test_an_interrupt_waits_until_the_end_of_the_block():
     finally:
         signal.signal(signal.SIGINT, before)
     assert done == [True]
+
+
+# What stopped processes leave
+
+
+@pytest.fixture
+def dead():
+    """The number of a process that is no more."""
+    process = subprocess.Popen([sys.executable, "-c", ""])
+    process.wait()
+    return process.pid
+
+
+def hidden(folder, process, end=""):
+    path = folder / f"{files.PREFIX}{files._host()}-{process}-0123456789ab{end}"
+    path.mkdir()
+    (path / "part").write_text("half")
+    return path
+
+
+def test_leftovers_of_stopped_processes_are_removed_and_no_others(tmp_path, dead):
+    left, other, alive = hidden(tmp_path, dead), tmp_path / ".mtcluster-notes", hidden(tmp_path, os.getpid())
+    other.write_text("mine")
+    elsewhere = tmp_path / f"{files.PREFIX}00000000-{dead}-0123456789ab"
+    elsewhere.mkdir()
+    assert files.tidy(tmp_path / "run") == [f"Removed what a stopped process had left beside {tmp_path / 'run'}."]
+    assert not left.exists()
+    assert all(path.exists() for path in (other, alive, elsewhere))
+    assert files.tidy(tmp_path / "run") == []
+
+
+def test_a_folder_that_a_stopped_process_had_moved_away_is_put_back(tmp_path, dead):
+    hidden(tmp_path, dead, f"{files.OLD}run")
+    assert "put back" in files.tidy(tmp_path / "run")[0]
+    assert (tmp_path / "run" / "part").read_text() == "half"
+
+
+def test_a_folder_that_was_replaced_in_time_is_not_put_back(tmp_path, dead):
+    old = hidden(tmp_path, dead, f"{files.OLD}run")
+    (tmp_path / "run").mkdir()
+    files.tidy(tmp_path / "run")
+    assert not old.exists()
+    assert not any((tmp_path / "run").iterdir())
+
+
+@pytest.mark.parametrize("can_exchange", [True, False])
+def test_a_folder_is_replaced_as_a_whole(tmp_path, can_exchange, monkeypatch):
+    if not can_exchange:
+        monkeypatch.setattr(files, "_exchange", lambda *_: False)
+    target = tmp_path / "run"
+    target.mkdir()
+    (target / "old").write_text("1")
+    with files.replacing_folder(target) as temporary:
+        (temporary / "new").write_text("2")
+        assert (target / "old").exists()
+    assert [path.name for path in tmp_path.iterdir()] == ["run"]
+    assert [path.name for path in target.iterdir()] == ["new"]
+
+
+def test_the_old_folder_is_found_if_a_process_is_killed_between_two_steps(tmp_path, dead):
+    """Where the system cannot exchange two folders in one step."""
+    code = f"""
+import os
+from pathlib import Path
+from mtcluster._utils import files
+files._exchange = lambda *_: False
+rename, calls = Path.rename, []
+def stopped(self, to):
+    if calls:
+        os._exit(9)
+    calls.append(self)
+    return rename(self, to)
+Path.rename = stopped
+with files.replacing_folder({str(tmp_path / "run")!r}) as temporary:
+    (temporary / "new").write_text("2")
+"""
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "old").write_text("1")
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 9
+    assert not (tmp_path / "run").exists()
+    said = files.tidy(tmp_path / "run")
+    assert len(said) == 2
+    assert (tmp_path / "run" / "old").read_text() == "1"
+    assert [path.name for path in tmp_path.iterdir()] == ["run"]

@@ -1,11 +1,13 @@
 """Threads and pieces change nothing but the time."""
 
+import threading
 import tracemalloc
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
+from threadpoolctl import threadpool_info
 
 from mtcluster import LSSMTC, SPMTC
 from mtcluster.core import arrays
@@ -37,9 +39,8 @@ def test_results_do_not_depend_on_the_number_of_threads(many, as_matrix, members
         monkeypatch.setattr(local, "openmp_threads", lambda n=n_threads: n)
         found.append(fitted(X, tasks, membership=membership, max_iter=5))
     for other in found[1:]:
-        assert_array_equal(other.labels_, found[0].labels_)
-        assert_allclose(other.losses_, found[0].losses_, rtol=1e-9, atol=1e-12)
-        assert_allclose(other.task_centers_, found[0].task_centers_, rtol=1e-9, atol=1e-12)
+        for name in ("labels_", "losses_", "task_centers_", "shared_centers_"):
+            assert_array_equal(getattr(other, name), getattr(found[0], name), err_msg=name)
 
 
 def test_results_do_not_depend_on_the_size_of_pieces(many, monkeypatch):
@@ -49,6 +50,30 @@ def test_results_do_not_depend_on_the_size_of_pieces(many, monkeypatch):
     parts = fitted(*many)
     assert_array_equal(parts.labels_, whole.labels_)
     assert_allclose(parts.losses_, whole.losses_, rtol=1e-9)
+
+
+def blas_threads():
+    return [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
+
+
+def test_fits_in_several_threads_leave_the_limits_of_blas_as_they_were():
+    before = blas_threads()
+    entered, left = threading.Event(), threading.Event()
+
+    def second():
+        with local.row_threads(1):
+            entered.set()
+            left.wait(30)
+
+    with local.row_threads(1):
+        thread = threading.Thread(target=second)
+        thread.start()
+        assert entered.wait(30)
+        assert set(blas_threads()) == {1}
+    assert set(blas_threads()) == {1}  # the other one still works
+    left.set()
+    thread.join()
+    assert blas_threads() == before
 
 
 def test_single_precision_does_not_drift():

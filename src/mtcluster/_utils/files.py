@@ -6,16 +6,26 @@ leaves neither half of a new file nor a damaged old one.
 
 from __future__ import annotations
 
+import ctypes
+import errno
 import os
+import re
 import secrets
 import shutil
 import signal
+import socket
 import threading
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 PREFIX = ".mtcluster-"  # of the names of files and folders that are not finished
+OLD = ".old."  # in the name of a folder that is moved away until another is in its place, before its own name
+HIDDEN = re.compile(
+    rf"{re.escape(PREFIX)}(?P<host>[0-9a-f]{{8}})-(?P<process>\d+)-[0-9a-f]+({re.escape(OLD)}(?P<name>.+))?"
+)
+AT_FDCWD, EXCHANGE = -100, 2  # of Linux's renameat2
 
 
 @contextmanager
@@ -57,7 +67,9 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
         yield temporary
         if target.exists():
             shutil.copymode(target, temporary)
+        _sync(temporary)
         temporary.replace(target)
+        _sync(target.parent)
     finally:
         temporary.unlink(missing_ok=True)
 
@@ -89,6 +101,7 @@ def replacing_folder(path: str | os.PathLike[str], *, last: str = "") -> Iterato
         with _naming(path):
             temporary.mkdir(parents=True)
         yield temporary
+        _sync_all(temporary)
         with uninterrupted():
             if mounted:
                 for item in sorted(temporary.iterdir(), key=lambda item: item.name == last):
@@ -124,8 +137,76 @@ def uninterrupted() -> Iterator[None]:
             signal.raise_signal(number)
 
 
-def _hidden(folder: Path) -> Path:
-    return folder / f"{PREFIX}{secrets.token_hex(6)}"
+def tidy(path: str | os.PathLike[str]) -> list[str]:
+    """Remove what stopped processes left beside a destination, and put back what they had moved away from there.
+
+    Parameters
+    ----------
+    path : path
+        Where a file or folder is to go.
+
+    Returns
+    -------
+    sentences : list of str
+        What was done.
+    """
+    target, said, n_left = Path(os.path.realpath(path)), [], 0
+    folders = [folder for folder in (target.parent, target) if folder.is_dir()]
+    for item in sorted(item for folder in folders for item in folder.glob(f"{PREFIX}*")):
+        found = HIDDEN.fullmatch(item.name)
+        if found is None or found["host"] != _host() or _alive(int(found["process"])):
+            continue
+        if found["name"] == target.name and not target.exists():
+            item.rename(target)
+            said.append(f"{path} was put back, as a process was stopped while it replaced it.")
+            continue
+        if item.is_dir():
+            shutil.rmtree(item, ignore_errors=True)
+        else:
+            item.unlink(missing_ok=True)
+        n_left += 1
+    if n_left:
+        who = "a stopped process" if n_left == 1 else f"{n_left} stopped processes"
+        said.append(f"Removed what {who} had left beside {path}.")
+    return said
+
+
+def _hidden(folder: Path, name: str = "") -> Path:
+    return folder / f"{PREFIX}{_host()}-{os.getpid()}-{secrets.token_hex(6)}{name}"
+
+
+def _host() -> str:
+    return f"{zlib.crc32(socket.gethostname().encode()):08x}"
+
+
+def _alive(process: int) -> bool:
+    """Whether a process of this machine exists."""
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True
+
+
+def _sync(path: Path) -> None:
+    """Bring a file, or the names in a folder, to the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP, errno.EBADF):  # file systems that cannot
+            raise
+    finally:
+        os.close(descriptor)
+
+
+def _sync_all(folder: Path) -> None:
+    for root, _, names in os.walk(folder):
+        for name in names:
+            _sync(Path(root, name))
+        _sync(Path(root))
 
 
 @contextmanager
@@ -138,15 +219,27 @@ def _naming(path: str | os.PathLike[str]) -> Iterator[None]:
 
 
 def _swap(new: Path, target: Path) -> None:
-    """Move a folder to where another may be, which is removed only when the new one is in place."""
-    old = _hidden(target.parent)
-    replaced = target.exists()
-    if replaced:
-        target.rename(old)
-    try:
+    """Move a folder to where another may be, in one step where the system can; at any moment one of them is found."""
+    if not target.exists():
         new.rename(target)
-    except BaseException:
-        if replaced:
+    elif _exchange(new, target):
+        shutil.rmtree(new, ignore_errors=True)
+    else:
+        old = _hidden(target.parent, f"{OLD}{target.name}")  # `tidy` puts it back if this process is stopped here
+        target.rename(old)
+        try:
+            new.rename(target)
+        except BaseException:
             old.rename(target)
-        raise
-    shutil.rmtree(old, ignore_errors=True)
+            raise
+        shutil.rmtree(old, ignore_errors=True)
+    _sync(target.parent)
+
+
+def _exchange(a: Path, b: Path) -> bool:
+    """Let two folders change places in one step; False if the system or the file system cannot."""
+    try:
+        rename = ctypes.CDLL(None, use_errno=True).renameat2
+    except (OSError, AttributeError, TypeError):
+        return False
+    return rename(AT_FDCWD, os.fsencode(a), AT_FDCWD, os.fsencode(b), EXCHANGE) == 0

@@ -94,7 +94,9 @@ def _is_missing(item: Any) -> bool:
 def label_array(labels: list[Hashable]) -> Array:
     """Labels as a one-dimensional array that keeps them what they are."""
     if len({type(label) for label in labels}) == 1 and isinstance(labels[0], str | bool | int | float | np.generic):
-        return np.asarray(labels)
+        found = np.asarray(labels)
+        if found.dtype.kind != "U" or found.tolist() == labels:  # NumPy cuts zero characters at the end of texts
+            return found
     out = np.empty(len(labels), dtype=object)
     out[:] = labels
     return out

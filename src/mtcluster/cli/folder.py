@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import fields
@@ -14,7 +15,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from .. import __version__
-from .._utils.files import replacing, replacing_folder
+from .._utils.files import replacing, replacing_folder, tidy
 from ..core.arrays import Array, host
 from ..core.memberships import FORMS
 from ..preprocessing import TablePreprocessor
@@ -30,6 +31,8 @@ PACKAGES = ("mtcluster", "numpy", "scipy", "scikit-learn", "joblib", "pandas", "
 @contextmanager
 def new_folder(out: Path, *, force: bool) -> Iterator[Path]:
     """A folder to fill, which becomes `out` if the block succeeds; only a run is replaced, and only with `force`."""
+    for line in tidy(out):
+        print(line, file=sys.stderr)
     _check_folder(out, force)
     with replacing_folder(out, last=SETTINGS) as temporary:
         yield temporary

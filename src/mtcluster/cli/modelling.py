@@ -53,7 +53,7 @@ def _numbers(asked: str | Numbers, tasks: Array) -> Numbers:
     if sizes.min() < 2:
         alone = str(names[sizes.argmin()])
         least = f"--clusters {asked} needs at least 2 rows per task, and {alone!r} has 1"
-        raise InputError(f"{least}: leave that task out, or give a number.")
+        raise InputError(f"{least}: leave that task out (--min-rows 2), or give a number.")
     if isinstance(asked, Numbers):
         if 2 * asked.most > n:
             enough = f"needs at least {2 * asked.most} rows, and there are {n}"

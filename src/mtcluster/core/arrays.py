@@ -15,7 +15,8 @@ Matrix = Any  # rows: a dense array, a CSR matrix, or `Picked` rows of one of th
 Each = Callable[[Callable[[Any], Any], Sequence[Any]], Iterable[Any]]  # `map`, or one that uses threads
 
 PIECE = 2**18  # numbers of X, and of values per row, that are worked on at a time: they stay in the cache
-LARGEST_PIECE = 2**21  # many threads need larger pieces: between NumPy calls a piece keeps all others waiting
+LARGEST_PIECE = 2**21  # large data are cut into larger pieces: between NumPy calls a piece keeps all others waiting
+MOST_PIECES = 512  # from which pieces become larger
 MOST_ROWS, LEAST_ROWS = 2**13, 2**6  # of a piece: in longer sums single precision would drift
 DEVICE_ROWS = 2**10  # rows that an accelerator adds up in one sum of a batch: what an H200 is fastest with
 NOTHING = 1e-5  # share of a weight that may be rounding of a sum in single precision

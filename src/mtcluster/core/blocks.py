@@ -17,6 +17,7 @@ import numpy as np
 from .arrays import (
     LARGEST_PIECE,
     LEAST_ROWS,
+    MOST_PIECES,
     PIECE,
     Array,
     Each,
@@ -169,8 +170,8 @@ class Place:
     ) -> None:
         self.Xs, self.us, self.origins, self.sqs, self.xp = list(Xs), us, origins, sqs, xp
         self.observed = observed or [None] * len(self.Xs)
-        self.piece = min(PIECE * max(getattr(each, "n_threads", 1) // 2, 1), LARGEST_PIECE)
         self._each, self._numbers = each, sum(X.shape[0] * X.shape[1] for X in self.Xs)
+        self.piece = min(max(PIECE, self._numbers // MOST_PIECES), LARGEST_PIECE)  # whatever the number of threads
 
     @cached_property
     def blocks(self) -> list[Block]:

@@ -7,14 +7,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property
 from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
 from joblib import effective_n_jobs
 from scipy import sparse
-from threadpoolctl import ThreadpoolController
 
 from .._sklearn_compat import openmp_threads
 from .._utils.tasks import Positions
@@ -22,6 +21,7 @@ from ..core.arrays import Array, Each, Picked, Summary, is_sparse, summarize
 from ..core.blocks import Blocks, Job, PerRow, Place, coordinates, counting
 from ..core.completing import counted
 from .base import Engine
+from .blas import one_blas_thread
 
 
 @dataclass(frozen=True)
@@ -185,7 +185,7 @@ def row_threads(n_jobs: int | None) -> Iterator[Each]:
     NumPy's own threads rest meanwhile: the two would fight over the cores. Results come in order.
     """
     n_threads = openmp_threads() if n_jobs is None else min(effective_n_jobs(n_jobs), openmp_threads())
-    with _controller().limit(limits=1, user_api="blas"):
+    with one_blas_thread():
         if n_threads == 1:
             yield map
             return
@@ -194,7 +194,6 @@ def row_threads(n_jobs: int | None) -> Iterator[Each]:
             def each(job: Callable[[Any], Any], jobs: Sequence[Any]) -> Iterable[Any]:
                 return _ahead(pool, job, jobs, n_threads + 1) if len(jobs) > 1 else map(job, jobs)
 
-            each.n_threads = n_threads  # type: ignore[attr-defined]
             yield each
 
 
@@ -206,8 +205,3 @@ def _ahead(pool: ThreadPoolExecutor, job: Callable[[Any], Any], jobs: Sequence[A
         begun.append(pool.submit(job, one))
     for future in begun:
         yield future.result()
-
-
-@cache
-def _controller() -> ThreadpoolController:
-    return ThreadpoolController()

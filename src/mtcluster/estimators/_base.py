@@ -13,6 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import ClassifierTags, check_random_state
 
 from .._sklearn_compat import CallbackSupportMixin, Interval, Registered, StrOptions, fit_context
+from .._utils.restoring import restores
 from ..core.arrays import Array, host
 from ..core.calibration import temperatures
 from ..core.couplings import COUPLINGS
@@ -77,6 +78,7 @@ class MultiTaskClusterer(
         "verbose": ["verbose"],
     }
 
+    @restores
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any = None, *, tasks: Any = None, sample_weight: Any = None, previous: Any = None) -> Self:
         """Cluster all tasks together.

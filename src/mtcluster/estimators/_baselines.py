@@ -10,6 +10,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from .._sklearn_compat import HasMethods, available_if, fit_context
+from .._utils.restoring import restores
 from .._utils.tasks import positions
 from ..core.arrays import Array, is_sparse
 from ..engines import LocalData
@@ -79,6 +80,7 @@ class PerTask(_Baseline):
     3
     """
 
+    @restores
     @fit_context(prefer_skip_nested_validation=False)
     def fit(self, X: Any, y: Any = None, *, tasks: Any = None, sample_weight: Any = None) -> Self:
         """Fit one clusterer per task.
@@ -191,6 +193,7 @@ class Pooled(_Baseline):
         self.clusterer = clusterer
         self.center = center
 
+    @restores
     @fit_context(prefer_skip_nested_validation=False)
     def fit(self, X: Any, y: Any = None, *, tasks: Any = None, sample_weight: Any = None) -> Self:
         """Fit one clusterer on all rows.

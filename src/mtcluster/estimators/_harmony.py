@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from .._sklearn_compat import fit_context
+from .._utils.restoring import restores
 from ..core.arrays import is_sparse
 from ._baselines import _Baseline
 from ._ignored import warn_ignored
@@ -53,6 +54,7 @@ class Harmonized(_Baseline):
         self.clusterer = clusterer
         self.random_state = random_state
 
+    @restores
     @fit_context(prefer_skip_nested_validation=False)
     def fit(self, X: Any, y: Any = None, *, tasks: Any = None) -> Self:
         """Correct the rows, and fit the clusterer on them.

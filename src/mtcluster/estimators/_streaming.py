@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from .._sklearn_compat import available_if
+from .._utils.restoring import restores
 from .._utils.tasks import label_array
 from ..core.arrays import host
 from ..core.blocks import Place
@@ -37,6 +38,7 @@ class StreamingMixin:
     """`partial_fit`, for estimators whose rows have one cluster each."""
 
     @available_if(_streams)
+    @restores
     def partial_fit(self, X: Any, y: Any = None, *, tasks: Any = None, sample_weight: Any = None) -> Self:
         """Follow a stream: update the model by a batch of rows, without any of the earlier ones.
 

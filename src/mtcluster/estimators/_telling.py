@@ -40,12 +40,23 @@ class TellingMixin:
         return relations(self)
 
     def report(
-        self, *, ids: Any = None, feature_names: Any = None, title: str | None = None, stability: Any = None
+        self,
+        *,
+        X: Any = None,
+        ids: Any = None,
+        feature_names: Any = None,
+        title: str | None = None,
+        stability: Any = None,
+        classes: Any = None,
+        cluster_names: Any = None,
+        anonymous: bool = False,
     ) -> Report:
         """The result as one HTML page: clusters by task, their features, a map, outliers, and what to try next.
 
         Parameters
         ----------
+        X : data frame, array or sparse matrix of shape (n, d), optional
+            The rows of the fit: adds distributions, effect sizes, features on the map, and why a row is an outlier.
         ids : sequence of n, optional
             Names of the rows. None: their numbers.
         feature_names : sequence of d, optional
@@ -54,17 +65,25 @@ class TellingMixin:
             Title of the page.
         stability : Stability, optional
             Result of `mtcluster.model_selection.stability`: how sure one can be of the clusters.
+        classes : sequence of n, optional
+            Known classes, None where not known, for a table of classes and clusters.
+        cluster_names : dict of int to str, optional
+            Names of clusters.
+        anonymous : bool, default=False
+            Whether everything is left out that shows single rows.
 
         Returns
         -------
         report : Report
             Shown by a notebook; `report.save("report.html")` writes it, and `report.summary` is the same as a dict.
-            `mtcluster.inspection.make_report` takes more: cells of the user's table, how data were prepared.
+            `mtcluster.inspection.make_report` takes more: the user's units, cells of a table, how data were prepared.
         """
         check_is_fitted(self)
         from ..inspection import make_report
 
-        return make_report(self, ids=ids, feature_names=feature_names, title=title, stability=stability)
+        names = {"feature_names": feature_names, "cluster_names": cluster_names}
+        told = {"title": title, "stability": stability, "classes": classes, "anonymous": anonymous}
+        return make_report(self, X=X, ids=ids, **names, **told)
 
     def to_kmeans(self, task: Any = None) -> Any:
         """A fitted `KMeans` that labels the rows of one task as this model does, for use elsewhere.

@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import column_or_1d
 
+from .._utils.restoring import restores
 from ..core.arrays import Array, host
 from ..core.couplings import COUPLINGS
 from ..core.jobs import nearest, pick_runs
@@ -102,6 +103,7 @@ class LabelDescription(BaseEstimator):
     def __init__(self, method: str = "given labels") -> None:
         self.method = method
 
+    @restores
     def fit(self, X: Any, y: Any, *, tasks: Any = None) -> LabelDescription:
         """Compute the attributes from the rows and their labels.
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from ..certainty import VERDICTS
 from ._certainty import plain_stability
 from ._fitted import sharing
-from ._relations import Relations
 from ._words import percent
 
 CHOSEN = ("set", "criterion", "gain")  # reasons for which the location of tasks is treated as it is, out of two ways
@@ -18,13 +18,14 @@ CAUTION = (
 )
 
 
-def meaning(model: Any, related: Relations, stability: Any = None) -> list[str]:
+def meaning(model: Any, holding: Sequence[str], stability: Any = None) -> list[str]:
     """What was decided and matters: what clusters are relative to, who holds which, and how sure one can be.
 
-    `stability` is a result of `mtcluster.model_selection.stability`, or the same as plain values.
+    `holding` are the sentences on who holds which, `stability` is a result of `mtcluster.model_selection.stability`, or
+    the same as plain values.
     """
     found = plain_stability(stability)
-    return [*_location(model, found), *related.sentences, *_sure(found)]
+    return [*_location(model, found), *holding, *_sure(found)]
 
 
 def _location(model: Any, found: dict[str, Any] | None) -> list[str]:

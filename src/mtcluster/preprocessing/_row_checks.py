@@ -14,6 +14,7 @@ from ._spelling import spellings
 
 COINCIDENCES = 3.0  # times as many repeated rows as chance would give that are no coincidence
 SHOWN = 6  # names with several spellings that are listed
+TELLING = 20  # rows of a table from which so many tasks cannot be meant
 SMALL = 5  # rows of a task that cannot be recognised as related or not
 
 
@@ -61,7 +62,7 @@ def small_tasks(draft: Draft) -> Iterator[Finding]:
         return
     given = np.array([task is not None for task in draft.tasks])
     names, sizes = np.unique(draft.tasks[given].astype(str), return_counts=True)
-    if len(names) > max(len(draft.rows) / 2, 2):
+    if len(names) > len(draft.rows) / 2 and len(draft.rows) >= TELLING:
         found = f"There are {len(names)} tasks of {count(len(draft.rows), 'row')}."
         yield Finding("tasks", (), found, "A task is a group of rows: is this the right column (--task)?", "", True)
         return

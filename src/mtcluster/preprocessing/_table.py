@@ -15,6 +15,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from .._sklearn_compat import StrOptions
+from .._utils.restoring import restores
 from .._utils.text import count, listed
 from ..core.arrays import Array
 from ._columns import MISSING, TableError, as_categories, as_frame, column_kind, counts_listed
@@ -145,6 +146,7 @@ class TablePreprocessor(InputMixin, DatesMixin, NumbersMixin, OneToOneFeatureMix
         self.fit_transform(X, tasks=tasks)
         return self
 
+    @restores
     def fit_transform(self, X: Any, y: Any = None, *, tasks: Any = None) -> Any:
         """Fit to `X`, and return it as numbers.
 

@@ -78,6 +78,7 @@ def test_the_page_is_whole_and_its_headings_are_in_order(page):
 def test_sections_stand_in_their_order(page):
     sections = [attrs["id"] for attrs in Outline(page).all("section")]
     assert sections == [
+        "meaning",
         "done",
         "sizes",
         "separation",
@@ -100,7 +101,7 @@ def test_the_verdict_and_the_numbers_behind_it_are_shown(blob_model, blob_stabil
     for line in (*blob_stability.sentences[1:], SELECTION.reason, "From 2 to 4 clusters"):
         assert line in told
     sections = [attrs["id"] for attrs in outline.all("section")]
-    assert sections[8:11] == ["sure", "number", "decisions"]
+    assert sections[9:12] == ["sure", "number", "decisions"]
     classes = [attrs.get("class") for attrs in outline.all("circle")]
     assert classes.count("other") == len(blob_stability.reference)
     assert (classes.count("chosen"), classes.count("open"), classes.count("node")) == (1, 1, 6)
@@ -377,7 +378,7 @@ def test_names_of_clusters_that_are_not_there_are_refused(patients, number):
 
 def test_summaries_of_earlier_versions_have_a_page(blob_model, blob_stability):
     summary = json.loads(json.dumps(make_report(blob_model, stability=blob_stability, selection=SELECTION).summary))
-    for name in ("names", "anonymous", "separation", "distributions", "classes", "missing"):
+    for name in ("names", "anonymous", "separation", "distributions", "classes", "missing", "meaning"):
         del summary[name]
     del summary["features"]["units"], summary["examples"]["explained"]
     for cluster in summary["features"]["clusters"]:

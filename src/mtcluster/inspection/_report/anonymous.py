@@ -20,7 +20,7 @@ BY_TASK = (
 )  # fmt: skip
 BY_ROW = ("labels_", "losses_", "task_indices_", "admitted_")
 MEASURED = ("tasks", "sizes", "stability", "selection", "relations", "seconds", "scores", "verdict", "missing")
-LINES = ("changes", "drift", "decisions")  # lists of sentences
+LINES = ("meaning", "changes", "drift", "decisions")  # lists of sentences
 
 
 def large_tasks(model: Any) -> Array:
@@ -72,6 +72,7 @@ def conceal(summary: dict[str, Any], small: list[Any]) -> dict[str, Any]:
     found = {**summary, "map": None, "examples": None}
     found["anonymous"] = {"tasks_left_out": len(small), "sentences": _sentences(len(small))}
     found["sizes"] = _sizes(summary["sizes"])
+    found["meaning"] = _few_told(summary["meaning"])
     found["features"] = {**summary["features"], "clusters": [_cluster(c) for c in summary["features"]["clusters"]]}
     overview = summary["overview"]
     files = [{"name": file["name"], "rows": None, "bytes": None} for file in overview["files"]]
@@ -112,8 +113,12 @@ def _sizes(sizes: dict[str, Any]) -> dict[str, Any]:
         [None if 0 < n < LEAST else share for n, share in zip(*pair, strict=True)]
         for pair in zip(sizes["rows"], sizes["shares"], strict=True)
     ]
-    lines = [re.sub(rf"\b[1-{LEAST - 1}] examples?\b", f"{FEW} examples", line) for line in sizes["sentences"]]
-    return {**sizes, "rows": _few(sizes["rows"]), "shares": shares, "sentences": lines}
+    return {**sizes, "rows": _few(sizes["rows"]), "shares": shares, "sentences": _few_told(sizes["sentences"])}
+
+
+def _few_told(lines: list[str]) -> list[str]:
+    """Sentences without small counts."""
+    return [re.sub(rf"\b[1-{LEAST - 1}] examples?\b", f"{FEW} examples", line) for line in lines]
 
 
 def _missing(missing: dict[str, Any] | None, rows: list[int]) -> dict[str, Any] | None:

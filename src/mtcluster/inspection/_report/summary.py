@@ -14,6 +14,7 @@ from .._certainty import check_stability
 from .._explanation import describe, relatedness_sentence
 from .._fitted import PER_ROW, PER_TASK, comparable, on_host, sharing, without_rows
 from .._gaps import missing_of, missing_sentences
+from .._meaning import meaning
 from .._outliers import easiness, outlier_scores
 from .._words import count, plain, quoted, rounded, text
 from . import anonymous, certainty, clusters, course, examples
@@ -110,6 +111,7 @@ def _parts(model: Any, given: Given) -> dict[str, Any]:
             {"name": name, "rows": sum(rows), "alone": k in sizes["alone"]}
             for k, (name, rows) in enumerate(zip(names, sizes["rows"], strict=True))
         ],
+        "meaning": meaning(model, sizes["sentences"], given.stability),
         "overview": _overview(model, given.data or {}),
         "changes": [] if model.changes_ is None else model.changes_.sentences,
         "drift": [] if model.drift_ is None else model.drift_.sentences,
