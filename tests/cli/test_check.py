@@ -254,3 +254,23 @@ def test_check_explains_itself(capsys):
     shown = capsys.readouterr().out
     for option in ("--encoding", "--sheet", "--min-rows", "--drop-unnamed", "--dates", "--missing", "--keep-spelling"):
         assert option in shown
+
+
+@pytest.mark.parametrize("option", ["--title", "--out"])
+def test_names_that_are_no_text_are_refused_before_anything_is_done(option, messy, run, tmp_path):
+    before = sorted(path.name for path in tmp_path.iterdir())
+    arguments = [*FIT, option, "a\udcff"]
+    code, out, err = run("fit", "messy.csv", "--task", "country", *arguments)
+    assert (code, out) == (2, "")
+    assert f"{option} is 'a\\udcff', which is not text in UTF-8" in err
+    assert sorted(path.name for path in tmp_path.iterdir()) == before
+
+
+def test_text_that_is_not_utf_8_in_a_column(survey, run, tmp_path):
+    survey["drink"] = ["café", "tea"] * 60
+    (tmp_path / "survey.csv").write_bytes(survey.to_csv(index=False).encode("latin-1"))
+    for more in ((), ("--text", "drink")):
+        code, out, err = run("fit", "survey.csv", "--task", "country", "--id", "person", *FIT, *more)
+        assert (code, out) == (2, "")
+        assert "not encoded as UTF-8" in err
+        assert "Traceback" not in err

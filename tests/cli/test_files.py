@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 import warnings
 from dataclasses import replace
 from importlib.util import find_spec
@@ -557,7 +556,6 @@ def test_an_interrupted_fit_leaves_nothing(stop, survey, tmp_path):
         for line in process.stderr:
             if "fitting again" in line:
                 break
-        time.sleep(0.2)
         os.kill(process.pid, stop)
         rest = process.stderr.read()
     assert process.returncode == 130

@@ -1,5 +1,6 @@
 """The command line."""
 
+import signal
 import subprocess
 import sys
 from importlib.metadata import version
@@ -76,3 +77,23 @@ def test_help_waits_for_no_library(arguments):
 def test_it_runs_as_a_module():
     done = subprocess.run([sys.executable, "-m", "mtcluster", "--version"], capture_output=True, text=True, check=True)
     assert done.stdout.startswith("mtcluster ")
+
+
+@pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_during_imports_ends_in_one_sentence(stop, tmp_path):
+    """The process stops itself while it imports the first module of the command line."""
+    code = f"""
+import os, sys
+class Stop:
+    def find_spec(self, name, path=None, target=None):
+        if name == "mtcluster.cli.options":
+            os.kill(os.getpid(), {int(stop)})
+sys.meta_path.insert(0, Stop())
+import signal
+signal.signal(signal.SIGINT, signal.default_int_handler)
+from mtcluster.__main__ import run
+sys.exit(run())
+"""
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 130
+    assert done.stderr == "mtcluster: stopped; nothing was written.\n"

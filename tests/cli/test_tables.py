@@ -125,3 +125,26 @@ def test_small_cells_of_an_anonymous_result_are_not_told(survey, run, tmp_path):
     assert not ((centers["size"] > 0) & (centers["size"] < 5)).any()
     few = centers["size"].isna()
     assert centers.loc[few, ["age", "income"]].isna().all(axis=None)
+
+
+def test_ids_and_names_are_no_formulas_unless_asked(survey, run, tmp_path):
+    survey["person"] = [f"=cmd|{i}" if i % 2 else f"-{i}" for i in range(len(survey))]
+    survey["country"] = survey["country"].map({"fr": "@fr", "de": "+de", "it": "-7"})
+    survey = survey.rename(columns={"age": "=age"})
+    survey.to_csv(tmp_path / "survey.csv", index=False)
+    code, _, err = run("fit", "survey.csv", *FIT, "--drop", "note,zip")
+    assert code == 0, err
+    for name in ("labels.csv", "centers.csv", "relations.csv"):
+        table = pd.read_csv(tmp_path / "run" / name, dtype=str, keep_default_na=False)
+        cells = {*table.columns, *(cell for column in ("id", "task") if column in table for cell in table[column])}
+        assert not [cell for cell in cells if cell[:1] in ("=", "+", "@")], name
+    labels = pd.read_csv(tmp_path / "run" / "labels.csv", dtype=str)
+    assert labels["id"].tolist()[:3] == ["-0", "'=cmd|1", "-2"]
+    assert set(labels["task"]) == {"'@fr", "'+de", "-7"}
+    assert pd.read_csv(tmp_path / "run" / "tables" / "survey.csv")["person"][1] == "=cmd|1"
+    code, _, err = run("fit", "survey.csv", *FIT, "--drop", "note,zip", "--raw", "--force")
+    assert code == 0, err
+    assert pd.read_csv(tmp_path / "run" / "labels.csv", dtype=str)["id"][1] == "=cmd|1"
+    code, _, err = run("predict", "run", "survey.csv", "--out", "p.csv")
+    assert code == 0, err
+    assert pd.read_csv(tmp_path / "p.csv", dtype=str)["id"][1] == "'=cmd|1"

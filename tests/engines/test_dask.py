@@ -1,5 +1,6 @@
 """A Dask cluster gives what one process gives, reads the data once an iteration, and survives the loss of a worker."""
 
+import gc
 import os
 import signal
 import subprocess
@@ -14,6 +15,7 @@ from scipy import sparse
 
 from mtcluster import ASI, LSSMTC, SPMTC
 from mtcluster.core import calibration, novelty, projecting
+from mtcluster.core.pacing import Schedule
 from mtcluster.core.sampling import Sampling
 from mtcluster.datasets import make_multitask_blobs
 
@@ -21,6 +23,8 @@ pytestmark = pytest.mark.dask
 
 da = pytest.importorskip("dask.array", reason="Dask is not installed: pip install 'mtcluster[dask]'")
 distributed = pytest.importorskip("distributed", reason="Dask is not installed: pip install 'mtcluster[dask]'")
+dask = pytest.importorskip("dask", reason="Dask is not installed: pip install 'mtcluster[dask]'")
+dask_store = pytest.importorskip("mtcluster.engines.dask_store")
 engine = pytest.importorskip("mtcluster.engines.dask", reason="Dask is not installed: pip install 'mtcluster[dask]'")
 
 
@@ -324,3 +328,43 @@ def test_bad_data_are_refused(rows):
     model = LSSMTC(4, within_weight=0.5, n_init=1).fit(X, tasks=tasks)
     with pytest.raises(ValueError, match="features"):
         model.predict(there[:, :5])
+
+
+@pytest.mark.parametrize("name", ["default", "nonnegative"])
+def test_values_per_row_in_files_change_nothing(name, rows, tmp_path):
+    X, tasks = rows
+    there = da.from_array(X, chunks=(70, -1))
+    with dask_store.storing(tmp_path):
+        model = fresh(MODELS[name]).fit(there, tasks=tasks)
+        assert any(tmp_path.iterdir())
+        labels, losses = model.labels_.compute(), model.losses_.compute()
+    with dask.config.set(scheduler="threads"):
+        other = fresh(MODELS[name]).fit(there, tasks=tasks)
+        assert_array_equal(labels, other.labels_.compute())
+        assert_array_equal(losses, other.losses_.compute())
+
+
+def test_files_of_values_are_removed_with_what_they_hold(tmp_path):
+    value = dask_store.stored([np.arange(3)], str(tmp_path))
+    assert_array_equal(dask_store.loaded(value)[0], np.arange(3))
+    del value
+    gc.collect()
+    assert not any(tmp_path.iterdir())
+
+
+def test_weights_are_found_without_reading_the_rows(rows, monkeypatch):
+    X, tasks = rows
+    monkeypatch.setattr(engine.DaskEngine, "few", 0)  # histograms, not the losses themselves
+    reads, began = Reads(X, 60), []
+    weights = Schedule.weights
+
+    def counted(*args, **kwargs):
+        before = reads.count
+        found = weights(*args, **kwargs)
+        began.append(reads.count - before)
+        return found
+
+    monkeypatch.setattr(Schedule, "weights", counted)
+    with dask.config.set(scheduler="threads"):
+        SPMTC(4, within_weight=0.5, n_init=1, random_state=0).fit(reads.array, tasks=tasks)
+    assert began == [0] * len(began) != []

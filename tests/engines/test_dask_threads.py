@@ -78,3 +78,52 @@ def test_a_cluster_that_went_away_is_told_and_other_errors_are_left_as_they_are(
     with pytest.raises((RuntimeError, OSError)) as caught:
         engine.run(how)
     assert ("the Dask cluster is gone" in str(caught.value)) is gone
+
+
+# Partitions that are not as the frame says
+
+
+def framed(blobs, change):
+    """A frame of four partitions, of which the third is changed, and the task of each row."""
+    pd, dd = pytest.importorskip("pandas"), pytest.importorskip("dask.dataframe")
+    X, _, tasks = blobs
+    frame = pd.DataFrame(X, columns=[f"x{j}" for j in range(X.shape[1])])
+    parts = [frame.iloc[rows] for rows in np.array_split(np.arange(len(frame)), 4)]
+    parts[2] = change(parts[2].copy())
+    return dd.from_map(lambda i: parts[i], range(4), meta=frame.iloc[:0], enforce_metadata=False), np.asarray(tasks)
+
+
+def with_text(part):
+    part["x1"] = part["x1"].astype(object)
+    part.iloc[4, 1] = "text"
+    return part
+
+
+def test_columns_of_partitions_are_matched_by_name(blobs):
+    there, tasks = framed(blobs, lambda part: part[part.columns[::-1]])
+    found = SPMTC(3, random_state=0).fit(there, tasks=tasks)
+    plain, _ = framed(blobs, lambda part: part)
+    wanted = SPMTC(3, random_state=0).fit(plain, tasks=tasks)
+    assert_array_equal(np.asarray(found.labels_), np.asarray(wanted.labels_))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda part: part.drop(columns="x1"), r"partition 2 of X lacks the column\(s\) 'x1'"),
+        (with_text, "partition 2 of X holds what is no number in column 'x1'"),
+    ],
+)
+def test_what_is_wrong_in_a_partition_is_named(blobs, change, message):
+    there, tasks = framed(blobs, change)
+    with pytest.raises(ValueError, match=message):
+        SPMTC(3, random_state=0).fit(there, tasks=tasks)
+
+
+def test_the_partition_of_a_missing_task_is_named(blobs):
+    pd, dd = pytest.importorskip("pandas"), pytest.importorskip("dask.dataframe")
+    there, tasks = framed(blobs, lambda part: part)
+    names = pd.Series(tasks.astype(object))
+    names.iloc[-3] = None
+    with pytest.raises(ValueError, match=r"missing label at row .*Rows are counted in partition 3"):
+        SPMTC(3, random_state=0).fit(there, tasks=dd.from_pandas(names, npartitions=4))

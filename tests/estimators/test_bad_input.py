@@ -1,5 +1,6 @@
 """Every mistake gets an error that names the argument, what came and what would be right."""
 
+import warnings
 from datetime import date
 
 import numpy as np
@@ -204,3 +205,63 @@ def test_a_baseline_needs_a_clusterer():
 def test_zeros_in_a_nonnegative_start_warn():
     with pytest.warns(UserWarning, match="init holds zeros, which membership='nonnegative' never leaves"):
         LSSMTC(3, membership="nonnegative", init=np.eye(3)[np.arange(30) % 3]).fit(X)
+
+
+# Numbers at the ends of their range
+
+
+@pytest.mark.parametrize(
+    ("change", "weights", "message"),
+    [
+        (lambda X: X * 1e152, None, "squares overflow in float64: the norm of the longest row"),
+        (lambda X: X * 1e200, None, "squares overflow in float64"),
+        (lambda X: X * 1e-200, None, "so small that their squares vanish in float64"),
+        (lambda X: X, 1e200, "sample_weight adds up to .* rescale the weights"),
+        (lambda X: X, 1e308, "sample_weight adds up to inf"),
+        (lambda X: X * 1e140, 1e50, "X together with sample_weight holds values whose squares overflow"),
+    ],
+)
+@pytest.mark.parametrize("estimator", [SPMTC, LSSMTC])
+def test_numbers_out_of_range_are_refused_without_a_warning(change, weights, message, estimator):
+    weights = None if weights is None else np.full(len(X), weights)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(ValueError, match=message):
+            estimator(2, random_state=0).fit(change(X), tasks=TASKS, sample_weight=weights)
+
+
+def test_rows_that_are_far_apart_are_measured_from_zero():
+    """One row per task lies on the mean of its task."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(ValueError, match="squares overflow in float64"):
+            SPMTC(1).fit(X[:3] * 1e200, tasks=[0, 1, 2])
+
+
+@pytest.mark.parametrize("offset", [0, 1e3, 1e5])
+def test_the_objective_of_single_precision_does_not_rise(offset):
+    rows = (X + offset).astype(np.float32)
+    model = LSSMTC(2, membership="nonnegative", within_weight=0.5, random_state=0).fit(rows, tasks=TASKS)
+    for trace in model.objective_trace_:
+        assert np.all(np.diff(trace) <= 1e-6 * np.abs(trace[0]))
+    np.testing.assert_array_equal(model.predict(rows, tasks=TASKS), model.labels_)
+
+
+def test_a_fit_that_fails_leaves_the_model_as_it_was():
+    for model in (SPMTC(2, random_state=0), PerTask(SPMTC(2, random_state=0))):
+        model.fit(X, tasks=TASKS)
+        before = dict(vars(model))
+        for wrong in (np.full((20, 7), np.nan), X[:, :2] * np.inf, "text", X[:0]):
+            with pytest.raises((ValueError, TypeError)):
+                model.fit(wrong)
+        assert vars(model).keys() == before.keys()
+        assert all(vars(model)[name] is before[name] for name in before)
+        np.testing.assert_array_equal(model.predict(X, tasks=TASKS), model.labels_)
+
+
+def test_labels_of_tasks_may_differ_by_a_zero_character():
+    names = ["a", "a\0", "b"]
+    tasks = [names[i % 3] for i in range(len(X))]
+    model = SPMTC(2, random_state=0).fit(X, tasks=tasks)
+    assert model.tasks_.tolist() == names
+    np.testing.assert_array_equal(model.predict(X, tasks=tasks), model.labels_)

@@ -30,6 +30,7 @@ from mtcluster.consensus import Consensus
 from mtcluster.datasets import make_multitask_blobs
 from mtcluster.estimators._harmony import Harmonized
 from mtcluster.inspection import LabelDescription
+from mtcluster.interop._persistence import SEAL
 from mtcluster.preprocessing import TablePreprocessor
 
 pytestmark = pytest.mark.slow
@@ -316,10 +317,12 @@ def test_a_schema_that_lacks_a_part_is_refused(files, tmp_path, written):
 
 
 def renamed(data, names):
-    """The bytes of a file in which types have other names."""
+    """The bytes of a file in which types have other names, without a checksum."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(io.BytesIO(data)) as old, zipfile.ZipFile(buffer, "w") as new:
         for name in old.namelist():
+            if name == SEAL:
+                continue
             content = old.read(name)
             if name == "schema.json":
                 schema = json.loads(content, object_hook=lambda part: part | names.get(part.get("__class__"), {}))
@@ -453,3 +456,38 @@ def test_the_task_may_be_a_column_that_is_taken_out(blobs):
     model = LSSMTC(4, random_state=0).fit(frame, tasks=sites)
     assert model.tasks_.tolist() == ["t0", "t1", "t2"]
     np.testing.assert_array_equal(model.predict(frame, tasks=sites), model.labels_)
+
+
+# Checksums and limits
+
+
+def changed(data, change):
+    """The bytes of a file with other contents and the checksum that it had."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(data)) as old, zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as new:
+        for name in old.namelist():
+            new.writestr(name, change(old.read(name)) if name == "schema.json" else old.read(name))
+    return buffer.getvalue()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda schema: schema.replace(b'"n_clusters"', b'"n_klusters"'),
+        lambda schema: schema + b" ",
+        lambda schema: schema.replace(b"7", b"8", 1),
+    ],
+)
+def test_contents_that_do_not_match_the_checksum_are_refused(written, tmp_path, change):
+    message = refused(changed(written, change), tmp_path)
+    assert "is damaged: its contents do not match its checksum" in message
+
+
+def test_a_file_that_unpacks_to_too_much_is_refused_before_it_is(written, files, tmp_path):
+    path = tmp_path / "model.skops"
+    path.write_bytes(written)
+    with pytest.raises(ValueError, match="unpacks to more than 1000 bytes"):
+        files.load(path, max_bytes=1000)
+    path.write_bytes(changed(written, lambda schema: schema + b" " * (2**28 + 1)))
+    with pytest.raises(ValueError, match="is damaged"):
+        files.load(path)

@@ -39,7 +39,7 @@ def run(arguments: Namespace, console: Console) -> dict[str, Any]:
             X = preprocessor.transform(data.X, tasks=data.tasks)
         tasks, roles = np.asarray(data.tasks, dtype=str), ColumnRoles(**contents["roles"])
         checking = Checking(**contents.get("checking", {}))
-        how: dict[str, Any] = {"checking": checking, "anonymous": bool(contents.get("anonymous"))}
+        how: dict[str, Any] = {"checking": checking, "anonymous": bool(contents.get("anonymous")), "raw": arguments.raw}
         rows = Prepared(data, roles, preprocessor, X, tasks, prepared_before=True, **how)
         unseen = [unseen_categories(name, values) for name, values in preprocessor.unseen_categories(data.X).items()]
         if not arguments.update:

@@ -67,7 +67,7 @@ def run(arguments: Namespace, console: Console) -> dict[str, Any]:
     table = Table.from_rows(results)
     if arguments.out is not None:
         with folder.new_file(arguments.out, force=arguments.force) as out:
-            folder.write_csv(out, dict(table))
+            folder.write_csv(out, dict(table), raw=arguments.raw)
     return {
         "n_clusters": n_clusters,
         "n_rows": len(rows.data),

@@ -21,13 +21,14 @@ from ..consensus import shared_embeddings
 from ..core.arrays import Array, host
 from ..inspection._certainty import plain_selection, plain_stability
 from ..inspection._meaning import CAUTION, NO_STRUCTURE, meaning
-from ..inspection._relations import relations
+from ..inspection._relations import Relations, relations
 from ..inspection._report import Report, make_report
 from ..model_selection import Selection, Stability
 from . import folder, layout, modelling
 from .cleaning import told
 from .console import Console
 from .errors import need
+from .large.place import is_asked_for
 from .modelling import WRITING
 from .options import Numbers
 from .preparing import READING, Prepared, prepare, told_without_values, without_values
@@ -41,26 +42,29 @@ MAX_COLUMNS = 1000  # whose names are listed in settings.json
 def run(arguments: Namespace, console: Console) -> dict[str, Any]:
     """Read, preprocess, cluster, and write the folder of the run; returns what is printed."""
     need("skops", "files", "writing a model")
+    if is_asked_for(arguments):
+        from .large.fit import run_large
+
+        return run_large(arguments, console)
     began = perf_counter()
     seconds: dict[str, float] = {}
     units = READING + modelling.units_of(arguments) + WRITING
     new_folder = folder.new_folder(arguments.out, force=arguments.force)
     with new_folder as out, console.working(units), shared_embeddings():
-        with _timed(seconds, "read"):
+        with timed(seconds, "read"):
             rows = prepare(arguments, console)
-        with _timed(seconds, "fit"), modelling.noted() as notes:
+        with timed(seconds, "fit"), modelling.noted() as notes:
             n_clusters, selection = modelling.number_of_clusters(arguments, rows, console)
             model, described = modelling.fit_model(arguments, arguments.method, n_clusters, rows, console)
-        with _timed(seconds, "refits"):
+        with timed(seconds, "refits"):
             found = modelling.stability_of(model, rows, arguments, console)
         console.begin("writing")
         chosen = modelling.told_number(selection)
         said = lines_on_data(rows, len(described.tasks_))
         notes = told_without_values(notes, rows.data, rows.X)
-        lines = [*said, *chosen, *_lines_on_scores(rows, described.labels_), *notes]
+        lines = [*said, *chosen, *lines_on_scores(rows, described.labels_), *notes]
         settings = settings_of(arguments, rows, model)
-        sure = certainty_of(found, selection)
-        settings |= sure
+        settings |= certainty_of(found, selection)
         settings["seconds"] = {name: round(value, 2) for name, value in seconds.items()}
         report = report_of(arguments, rows, described, settings, lines, found)
         related = relations(described)
@@ -71,24 +75,28 @@ def run(arguments: Namespace, console: Console) -> dict[str, Any]:
         text = json.dumps(settings, indent=2, ensure_ascii=False, allow_nan=False)
         (out / layout.SETTINGS).write_text(text + "\n", encoding="utf-8")
         console.finish(WRITING)
+    n_empty = int(np.count_nonzero(without_values(rows.X)))
+    counts = {"n_rows": len(rows.data), "n_clusters": n_clusters, "n_without_values": n_empty}
+    result = {"out": str(arguments.out), **counts, **found_in(model, described, related, found, report, settings)}
+    return result | {"lines": lines, "seconds": round(perf_counter() - began, 2)}
+
+
+def found_in(
+    model: Any, described: Any, related: Relations, found: Stability | None, report: Report, settings: dict[str, Any]
+) -> dict[str, Any]:
+    """What was found, as it is printed."""
     tasks = [str(task) for task in described.tasks_.tolist()]
     sizes = described.cluster_sizes_.round().astype(int).tolist()
     return {
-        "out": str(arguments.out),
-        "n_rows": len(rows.data),
-        "n_clusters": n_clusters,
         "sizes": dict(zip(tasks, sizes, strict=True)),
         "left_alone": [task for task, weight in zip(tasks, host(described.within_weight_), strict=True) if weight == 1],
-        "changes": _plain_changes(model),
+        "changes": plain_changes(model),
         "relations": [row | {"support": float(f"{row['support']:.6g}")} for row in related.rows()],
         "found": related.sentences,
         "meaning": meaning(described, related.sentences, found),
         "check": settings["check"],
         "missing": report.summary["missing"],
-        "n_without_values": int(np.count_nonzero(without_values(rows.X))),
-        **sure,
-        "lines": lines,
-        "seconds": round(perf_counter() - began, 2),
+        **{name: settings[name] for name in ("verdict", "stability", "selection")},
     }
 
 
@@ -116,7 +124,7 @@ def written(out: str) -> list[str]:
     return [f"Written to {out}: {', '.join(there)}. Open report.html in a browser."]
 
 
-def _plain_changes(model: Any) -> dict[str, Any] | None:
+def plain_changes(model: Any) -> dict[str, Any] | None:
     """What changed since the previous fit, as JSON takes it."""
     found = getattr(model, "changes_", None)
     if found is None:
@@ -145,7 +153,8 @@ def lines_on_data(rows: Prepared, n_tasks: int) -> list[str]:
     ]
 
 
-def _lines_on_scores(rows: Prepared, labels: Array) -> list[str]:
+def lines_on_scores(rows: Prepared, labels: Array) -> list[str]:
+    """A sentence about known classes, if there are any."""
     scores = {name: f"{100 * score:.1f} %" for name, score in modelling.scores_of(rows, labels).items()}
     if not scores:
         return []
@@ -155,14 +164,14 @@ def _lines_on_scores(rows: Prepared, labels: Array) -> list[str]:
     ]
 
 
-def settings_of(arguments: Namespace, rows: Prepared, model: Any) -> dict[str, Any]:
-    """What is needed to repeat the run."""
+def settings_of(arguments: Namespace, rows: Prepared, model: Any, *, hashed: bool = True) -> dict[str, Any]:
+    """What is needed to repeat the run; `hashed`: with checksums of the files."""
     unused = ("command", "files", "quiet", "json", "force")
     data, inner = rows.data, getattr(model, "clusterer", None)
     return {
         "format": folder.FORMAT,
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "files": [_file(path, n) for path, n in zip(data.files, data.counts, strict=True)],
+        "files": [_file(path, n, hashed) for path, n in zip(data.files, data.counts, strict=True)],
         "options": {name: _plain(value) for name, value in vars(arguments).items() if name not in unused},
         "columns": data.names if len(data.names) <= MAX_COLUMNS else count(len(data.names), "column"),
         "check": [asdict(one) for one in rows.findings],
@@ -180,9 +189,11 @@ def _plain(value: Any) -> Any:
     return str(value) if isinstance(value, Path | Numbers) else repr(value)
 
 
-def _file(path: Path, n: int) -> dict[str, Any]:
-    with path.open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
+def _file(path: Path, n: int, hashed: bool) -> dict[str, Any]:
+    digest = None
+    if hashed:
+        with path.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
     return {"name": str(path), "rows": n, "bytes": path.stat().st_size, "sha256": digest}
 
 
@@ -238,7 +249,8 @@ def _shortened(value: Any) -> str:
 
 
 @contextmanager
-def _timed(seconds: dict[str, float], what: str) -> Iterator[None]:
+def timed(seconds: dict[str, float], what: str) -> Iterator[None]:
+    """Measure a block."""
     began = perf_counter()
     yield
     seconds[what] = perf_counter() - began

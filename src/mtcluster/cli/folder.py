@@ -24,6 +24,7 @@ from .layout import KNOWN, MODEL, SETTINGS
 from .readers import ColumnRoles
 
 FORMAT = 2  # of settings.json and model.skops together; 1 was written by mtcluster 0.1
+FORMULA = ("=", "+", "-", "@", "\t", "\r")  # beginnings of cells that spreadsheets compute
 LINES = 50_000  # rows that are converted to text at a time
 PACKAGES = ("mtcluster", "numpy", "scipy", "scikit-learn", "joblib", "pandas", "pyarrow", "skops", "anndata", "dask")
 
@@ -65,14 +66,36 @@ def _check_folder(out: Path, force: bool, ignored: str = "") -> None:
         raise InputError(f"--out {out} already contains a run: add --force to replace it, or name another folder.")
 
 
-def write_csv(path: Path, columns: dict[str, Any]) -> None:
-    """Write columns by name, each with one value per row."""
+def write_csv(path: Path, columns: dict[str, Any], *, raw: bool = False) -> None:
+    """Write columns by name, each with one value per row; `raw`: also texts that a spreadsheet would compute."""
     arrays = [np.asarray(values) for values in columns.values()]
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(columns)
+        writer.writerow(columns if raw else [no_formula(name) for name in columns])
         for first in range(0, len(arrays[0]), LINES):
-            writer.writerows(zip(*(array[first : first + LINES].tolist() for array in arrays), strict=True))
+            writer.writerows(zip(*(_cells(array[first : first + LINES], raw) for array in arrays), strict=True))
+
+
+def _cells(values: Array, raw: bool) -> list[Any]:
+    plain = raw or values.dtype.kind in "iufb"
+    return values.tolist() if plain else [no_formula(cell) for cell in values.tolist()]
+
+
+def no_formula(cell: Any) -> Any:
+    """A text that begins like a formula of a spreadsheet, with an apostrophe before it; anything else as it is.
+
+    Examples
+    --------
+    >>> no_formula("=1+2"), no_formula("-5"), no_formula("-"), no_formula("a=b"), no_formula(7)
+    ("'=1+2", '-5', "'-", 'a=b', 7)
+    """
+    if not isinstance(cell, str) or not cell.startswith(FORMULA):
+        return cell
+    try:
+        float(cell)
+    except ValueError:
+        return f"'{cell}"
+    return cell
 
 
 def label_columns(
@@ -128,15 +151,17 @@ def load_model(folder: Path) -> dict[str, Any]:
     """The contents of model.skops, if this version of mtcluster wrote it; nothing in it is executed."""
     _check_settings(folder)
     need("skops", "files", "reading a model")
-    from ..interop import load
+    from ..interop._persistence import is_sealed, load
 
     path = folder / MODEL
     if not path.is_file():
         raise InputError(f"{folder} is incomplete, as {MODEL} is missing: fit again.")
     try:
+        if not is_sealed(path.read_bytes()):
+            raise InputError(f"This model file is damaged: {path} does not match its checksum. Fit again.")
         model = load(path)
     except ValueError as error:
-        raise InputError(str(error)) from error
+        raise InputError(f"This model file is damaged: {error}" if "damaged" in str(error) else str(error)) from error
     parts = {"model": BaseEstimator, "preprocessor": TablePreprocessor, "columns": list, "roles": dict, "findings": str}
     sound = isinstance(model, dict) and model.get("format") == FORMAT
     if not sound or not all(isinstance(model.get(name), kind) for name, kind in parts.items()):

@@ -16,6 +16,7 @@ import threading
 import traceback
 from collections.abc import Callable, Sequence
 from importlib import import_module
+from pathlib import Path
 from typing import Any, NoReturn
 
 from .. import __version__
@@ -69,9 +70,9 @@ def _run(arguments: argparse.Namespace) -> int:
     """Run a command on files; no half-written output is left if it fails."""
     console = Console(quiet=arguments.quiet)
     if threading.current_thread() is threading.main_thread():
-        # Batch systems stop programs with SIGTERM; clean up as for Ctrl-C.
-        signal.signal(signal.SIGTERM, signal.default_int_handler)
+        signal.signal(signal.SIGTERM, signal.default_int_handler)  # batch systems stop programs with it
     try:
+        _check_text(arguments)
         gc.disable()  # libraries make many objects that stay
         command = import_module(f".{arguments.command}", __package__)
         gc.enable()
@@ -79,7 +80,9 @@ def _run(arguments: argparse.Namespace) -> int:
     except KeyboardInterrupt:
         return _say(arguments, "stopped; nothing was written.", 130)
     except MemoryError:
-        return _say(arguments, "not enough memory for these data; a Dask cluster (--scheduler) may have enough.", 2)
+        return _say(
+            arguments, "not enough memory for these data; --out-of-core reads Parquet and CSV files in pieces.", 2
+        )
     except InputError as error:
         return _say(arguments, str(error), 2)
     except ImportError as error:
@@ -90,6 +93,20 @@ def _run(arguments: argparse.Namespace) -> int:
         traceback.print_exc()
         return _say(arguments, "this is a bug in mtcluster: please report it with the lines above.", 1)
     return _print(arguments, result, command.lines)
+
+
+def _check_text(arguments: argparse.Namespace) -> None:
+    """Refuse names that are no text: they could not be written into the files of a result."""
+    for option, value in vars(arguments).items():
+        for one in value if isinstance(value, list) else [value]:
+            if isinstance(one, str | Path) and not str(one).isascii():
+                try:
+                    str(one).encode()
+                except UnicodeEncodeError:
+                    named = "a file" if option in ("files", "model") else f"--{option.replace('_', '-')}"
+                    raise InputError(
+                        f"{named} is {str(one)!a}, which is not text in UTF-8: use another name."
+                    ) from None
 
 
 def _say(arguments: argparse.Namespace, sentence: str, code: int) -> int:

@@ -82,9 +82,9 @@ def fit_model(arguments: Namespace, method: str, n_clusters: int, rows: Prepared
         raise InputError(f"--method {method} accepts at most {chosen.max_rows} rows, and there are {n}: use spmtc.")
     if has_gaps(rows.X) and not chosen.missing:
         raise no_missing_values(f"--method {method}", rows)
-    model, begun = _with_options(arguments, method, chosen.make(n_clusters, arguments.seed)), console.done
+    model, begun = with_options(arguments, method, chosen.make(n_clusters, arguments.seed)), console.done
     console.begin(f"{method}: {count(n, 'row')}, {count(d, 'feature')}, {count(n_clusters, 'cluster')}")
-    listener = _Listener(method, console)
+    listener = Listener(method, console)
     with input_errors(), _located(arguments, rows) as X, watched(model, listener):
         model.fit(X, tasks=rows.tasks, **({} if rows.previous is None else {"previous": rows.previous}))
         for name, value in list(vars(model).items()):
@@ -106,7 +106,7 @@ def no_missing_values(what: str, rows: Prepared) -> InputError:
     )
 
 
-def _with_options(arguments: Namespace, method: str, model: Any) -> Any:
+def with_options(arguments: Namespace, method: str, model: Any) -> Any:
     """The model with the options that only some methods have."""
     for option, name in (
         ("metric", "metric"),
@@ -123,13 +123,14 @@ def _with_options(arguments: Namespace, method: str, model: Any) -> Any:
     return model
 
 
-class _Listener:
+class Listener:
     """Shows the steps of a fit on the console."""
 
     def __init__(self, method: str, console: Console) -> None:
         self.method, self.console, self.n_stages = method, console, 1
 
     def __call__(self, step: str, **details: Any) -> None:
+        """Show a step."""
         if step == "decide":
             self.console.begin(f"{self.method}: deciding from the data how much tasks share")
         if step == "fit":
@@ -149,23 +150,53 @@ def _located(arguments: Namespace, rows: Prepared) -> Iterator[Any]:
     if address is None:
         yield rows.X
         return
-    need("distributed", "dask", "--scheduler")
+    check_on_dask("--scheduler", arguments.method)
     import dask.array as da
-    from distributed import Client
 
-    able = [name for name, method in METHODS.items() if method.on_dask]
-    if arguments.method not in able:
-        raise InputError(f"--scheduler works with the methods {', '.join(able)}, not with {arguments.method}.")
-    try:
-        client = Client(address, timeout=10)
-    except (OSError, TimeoutError, ValueError) as error:
-        raise InputError(f"--scheduler {address}: no Dask scheduler answers at this address.") from error
-    with client:
+    with connected(arguments) as client:
         threads = sum(client.nthreads().values())
-        if not threads:
-            raise InputError(f"--scheduler {address}: the cluster has no workers.")
         size = -(-rows.X.shape[0] // (CHUNKS * threads))
         yield da.from_array(rows.X, chunks=(size, -1), asarray=False).persist()
+
+
+def check_on_dask(option: str, method: str) -> None:
+    """Refuse a method that does not work on Dask; `option` asks for it."""
+    need("distributed", "dask", option)
+    able = [name for name, one in METHODS.items() if one.on_dask]
+    if method not in able:
+        raise InputError(f"{option} works with the methods {', '.join(able)}, not with {method}.")
+
+
+@contextmanager
+def connected(arguments: Namespace) -> Iterator[Any]:
+    """A client of the Dask scheduler that --scheduler names, which has workers."""
+    from distributed import Client
+
+    address = arguments.scheduler
+    try:
+        client = Client(address, timeout=10, security=_security(arguments))
+    except (OSError, TimeoutError, ValueError, RuntimeError, TypeError) as error:
+        reason = "" if _security(arguments) is None else ", or the certificates do not fit"
+        raise InputError(f"--scheduler {address}: no Dask scheduler answers at this address{reason}.") from error
+    with client:
+        if not sum(client.nthreads().values()):
+            raise InputError(f"--scheduler {address}: the cluster has no workers.")
+        yield client
+
+
+def _security(arguments: Namespace) -> Any:
+    """Certificates for the connection, if any are named."""
+    names = {"tls_ca_file": "tls_ca", "tls_client_cert": "tls_cert", "tls_client_key": "tls_key"}
+    given = {name: getattr(arguments, option, None) for name, option in names.items()}
+    if not any(given.values()):
+        return None
+    for name, path in given.items():
+        if path is None or not path.is_file():
+            option = f"--{names[name].replace('_', '-')}"
+            raise InputError(f"{option} {path or '(nothing)'}: --tls-ca, --tls-cert and --tls-key each need a file.")
+    from distributed.security import Security
+
+    return Security(require_encryption=True, **{name: str(path) for name, path in given.items()})
 
 
 def _forget_affinities(model: Any) -> None:

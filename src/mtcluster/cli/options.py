@@ -43,12 +43,16 @@ def add_fit(parser: ArgumentParser) -> None:
     before = "folder of an earlier fit to the same columns, whose cluster numbers are kept; also writes changes.csv"
     fitting.add_argument("--previous", type=Path, metavar="DIR", help=before)
     fitting.add_argument("--scheduler", metavar="ADDRESS", help="Dask scheduler to fit on, as in tcp://host:port")
+    for option, what in (("ca", "certificate authority"), ("cert", "certificate"), ("key", "key of the certificate")):
+        fitting.add_argument(f"--tls-{option}", type=Path, metavar="FILE", help=f"{what}, for a scheduler at tls://")
+    _add_out_of_core(fitting)
     writing = parser.add_argument_group("what to write")
     files = f"folder to write, with {', '.join(FILES)}"
     writing.add_argument("--out", required=True, type=Path, metavar="DIR", help=files)
     writing.add_argument("--title", help="title of the report")
     anonymous = "write no rows, ids or map, label rows by their number, and leave out tasks with fewer than 5 rows"
     writing.add_argument("--anonymous", action="store_true", help=anonymous)
+    _add_raw(writing)
     _add_output(writing)
 
 
@@ -70,7 +74,10 @@ def add_predict(parser: ArgumentParser) -> None:
     parser.add_argument("--id", metavar="COLUMN", help="column with the name of each row (default: as in the fit)")
     parser.add_argument("--drop-unnamed", action="store_true", help="leave out rows without a task")
     _add_formats(parser)
-    parser.add_argument("--out", required=True, type=Path, metavar="FILE", help="CSV file to write")
+    _add_out_of_core(parser)
+    where = "CSV file to write; with --out-of-core the folder of Parquet files"
+    parser.add_argument("--out", required=True, type=Path, metavar="FILE", help=where)
+    _add_raw(parser)
     _add_output(parser)
 
 
@@ -94,6 +101,7 @@ def add_adapt(parser: ArgumentParser) -> None:
         "--out", required=True, type=Path, metavar="DIR", help=f"folder to write, with {', '.join(FILES)}"
     )
     parser.add_argument("--title", help="title of the report")
+    _add_raw(parser)
     _add_output(parser)
 
 
@@ -122,6 +130,7 @@ def add_compare(parser: ArgumentParser) -> None:
     parser.add_argument("--methods", type=_names, default=list(COMPARED), metavar="A,B", help=known)
     _add_clusters(parser)
     parser.add_argument("--out", type=Path, metavar="FILE", help="CSV file to which the table is written as well")
+    _add_raw(parser)
     _add_output(parser)
 
 
@@ -151,6 +160,14 @@ def _add_formats(group: Any) -> None:
     group.add_argument("--encoding", metavar="NAME", help="encoding of text files, such as cp1252 (default utf-8)")
     sheets = "sheet of Excel files to read (default: the first); all: every sheet, one task each unless --task is given"
     group.add_argument("--sheet", metavar="NAME|all", help=sheets)
+    most = "memory that a file may take when it is unpacked, as in 16GB (default: half of this machine's)"
+    group.add_argument("--max-bytes", type=_bytes, metavar="N", help=most)
+
+
+def _add_out_of_core(group: Any) -> None:
+    """Add how files larger than memory are read."""
+    pieces = "read Parquet or CSV files piece by piece, for data larger than memory; labels are written as Parquet"
+    group.add_argument("--out-of-core", action="store_true", help=pieces)
 
 
 def _add_checking(group: Any) -> None:
@@ -190,6 +207,12 @@ def _add_clusters(group: Any) -> None:
     group.add_argument("--restarts", nargs="?", action=_Gone, help=argparse.SUPPRESS)
 
 
+def _add_raw(group: Any) -> None:
+    """Add how texts are written."""
+    raw = "write ids and names that begin with =, +, - or @ as they are, which spreadsheets take for formulas"
+    group.add_argument("--raw", action="store_true", help=raw)
+
+
 def _add_output(group: Any) -> None:
     """Add what to print, and whether to replace existing files."""
     group.add_argument("--force", action="store_true", help="replace existing files")
@@ -208,6 +231,16 @@ def _cluster_name(text: str) -> tuple[int, str]:
     if not sign or not number.strip().isdecimal():
         raise argparse.ArgumentTypeError(f"{text!r} should be the number of a cluster and its name, as in 0=young")
     return int(number), " ".join(name.split())
+
+
+def _bytes(text: str) -> int:
+    """Parse a number of bytes, such as 500MB or 16GB."""
+    number = text.strip().upper().removesuffix("B")
+    unit = {"K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}.get(number[-1:], 1)
+    number = number.rstrip("KMGT").strip()
+    if not number.isdecimal() or int(number) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of bytes such as 500MB or 16GB")
+    return int(number) * unit
 
 
 def _date_parts(text: str) -> list[str]:

@@ -28,6 +28,10 @@ def run(arguments: Namespace, console: Console) -> dict[str, Any]:
     if not hasattr(model, "predict"):
         problem = f"{type(model).__name__} cannot label new rows"
         raise InputError(f"{arguments.model}: {problem}; fit with a --method such as spmtc.")
+    if arguments.out_of_core:
+        from .large.predict import run_large
+
+        return run_large(arguments, contents, console)
     with folder.new_file(arguments.out, force=arguments.force) as out, console.working(READING + WRITING):
         console.begin(f"reading {count(len(arguments.files), 'file')}")
         data = read_like_fit(arguments, contents)
@@ -38,7 +42,7 @@ def run(arguments: Namespace, console: Console) -> dict[str, Any]:
         console.begin(f"labelling {count(len(data), 'row')}")
         with noted() as warned, input_errors():
             columns = _labelled(model, X, data)
-        folder.write_csv(out, columns)
+        folder.write_csv(out, columns, raw=arguments.raw)
     notes = [*data.notes, *unseen, *told_without_values(warned, data, X)]
     for note in notes:
         console.note(f"note: {note}")
@@ -78,6 +82,7 @@ def read_like_fit(arguments: Namespace, contents: dict[str, Any]) -> Dataset:
         label=None,
         encoding=arguments.encoding,
         sheet=arguments.sheet,
+        max_bytes=arguments.max_bytes,
         features=tuple(columns) if contents["preprocessor"].is_table_ else roles.features,
         optional=(*(name for name, column in asked.items() if column is None), *LISTS),
     )

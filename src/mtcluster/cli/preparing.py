@@ -40,6 +40,7 @@ class Prepared:
     prepared_before: bool = False  # whether the columns are prepared as in an earlier fit
     checking: Checking = field(default_factory=Checking)
     findings: list[Finding] = field(default_factory=list)  # of the check before the fit
+    raw: bool = False  # whether texts that look like formulas are written as they are
     anonymous: bool = False  # whether nothing may be written that shows single rows
 
     @property
@@ -79,18 +80,8 @@ def prepare(arguments: Namespace, console: Console) -> Prepared:
         X = prepare_rows(data.X, tasks=data.tasks)
     console.finish(READING)
     model = None if previous is None else previous["model"]
-    rows = Prepared(
-        data,
-        roles,
-        preprocessor,
-        X,
-        np.asarray(data.tasks, dtype=str),
-        model,
-        previous is not None,
-        checking,
-        findings,
-        anonymous,
-    )
+    tasks, again = np.asarray(data.tasks, dtype=str), previous is not None
+    rows = Prepared(data, roles, preprocessor, X, tasks, model, again, checking, findings, arguments.raw, anonymous)
     if has_gaps(X):
         _check_linked(rows)
     return rows
@@ -102,7 +93,7 @@ def read(arguments: Namespace) -> tuple[ColumnRoles, Dataset]:
         raise InputError(f"--task and --label are both {arguments.task!r}: known classes are a column of their own.")
     lists: dict[str, Any] = {name: tuple(getattr(arguments, name) or ()) for name in LISTS}
     roles = ColumnRoles(arguments.task, arguments.id, arguments.label, **lists)
-    roles = replace(roles, encoding=arguments.encoding, sheet=arguments.sheet)
+    roles = replace(roles, encoding=arguments.encoding, sheet=arguments.sheet, max_bytes=arguments.max_bytes)
     return roles, read_files(arguments.files, roles)
 
 

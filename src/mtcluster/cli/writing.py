@@ -33,19 +33,27 @@ def write_results(
     found: Stability | None,
 ) -> list[str]:
     """Write all files but the settings; returns notes for the user."""
-    from ..interop import dump
-
     belonging = "membership", host(described.memberships_)
     if hasattr(model, "predict_proba"):
         belonging = folder.belonging_of(model, rows.X, rows.tasks)
     columns = folder.label_columns(
         rows.data.ids, rows.tasks, described.labels_, belonging, _scores(described, rows, found)
     )
-    folder.write_csv(out / layout.LABELS, columns)
+    folder.write_csv(out / layout.LABELS, columns, raw=rows.raw)
+    write_model(out, rows, model, described, related, report)
+    if rows.anonymous:
+        return []
+    return append_all(out / layout.TABLES, rows.data, _appended(columns, belonging), rows.roles)
+
+
+def write_model(out: Path, rows: Prepared, model: Any, described: Any, related: Relations, report: Report) -> None:
+    """Write the files that have nothing to say about single rows, the model and the report."""
+    from ..interop import dump
+
     least = FEW if rows.anonymous else 0
     centers = folder.center_columns(described, rows.features, rows.preprocessor.inverse_transform_centers, least)
-    folder.write_csv(out / layout.CENTERS, centers)
-    folder.write_csv(out / layout.RELATIONS, _relation_columns(related, least))
+    folder.write_csv(out / layout.CENTERS, centers, raw=rows.raw)
+    folder.write_csv(out / layout.RELATIONS, _relation_columns(related, least), raw=rows.raw)
     contents = {
         "format": folder.FORMAT,
         "model": without_map(model) if rows.anonymous else model,
@@ -58,9 +66,6 @@ def write_results(
     }
     dump(contents, out / layout.MODEL)
     (out / layout.REPORT).write_text(report.html, encoding="utf-8")
-    if rows.anonymous:
-        return []
-    return append_all(out / layout.TABLES, rows.data, _appended(columns, belonging), rows.roles)
 
 
 def _scores(described: Any, rows: Prepared, found: Stability | None) -> dict[str, Array]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields
-from functools import lru_cache
+from functools import lru_cache, wraps
 from typing import Any
 
 import numpy as np
@@ -167,6 +167,18 @@ class Summary:
         return Summary(**{name: a + b for name, (a, b) in pairs.items()}, **extremes)
 
 
+def quietly(job: Callable[..., Any]) -> Callable[..., Any]:
+    """Let sums overflow without a warning: what cannot be worked with is refused by those who ask for them."""
+
+    @wraps(job)
+    def quiet(*args: Any, **kwargs: Any) -> Any:
+        with np.errstate(over="ignore", invalid="ignore"):
+            return job(*args, **kwargs)
+
+    return quiet
+
+
+@quietly
 def summarize(Xs: Sequence[Matrix], us: Sequence[Array], xp: Any = np) -> Summary:
     """The summary of the rows of each task, each read once."""
     m, d = len(Xs), int(Xs[0].shape[1])

@@ -42,6 +42,17 @@ PerRow = Any  # a value for each row, kept where the rows live: only jobs look i
 Job = Callable[..., tuple[Any, ...]]  # (place, *values per row) → (*values per row, sum or None)
 
 
+def without_rows(job: Job) -> Job:
+    """Mark a job that needs weights and values per row, but not the rows, which then need not be read for it."""
+    job.without_rows = True  # type: ignore[attr-defined]
+    return job
+
+
+def reads_rows(job: Job) -> bool:
+    """Whether a job, or a partial one, needs the rows."""
+    return not getattr(getattr(job, "func", job), "without_rows", False)
+
+
 @dataclass(frozen=True)
 class Block:
     """Rows of one task in one place, and what never changes about them."""

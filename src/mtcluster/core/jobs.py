@@ -13,7 +13,7 @@ import numpy as np
 
 from . import fused
 from .arrays import Array, Matrix, host, is_sparse, like
-from .blocks import Block, Place, Totals, Weight
+from .blocks import Block, Place, Totals, Weight, without_rows
 from .gaps import Met
 from .memberships import Membership
 from .sums import RowSums, missing_sums, row_sums
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from .terms import TaskTerms, Terms
 
 
+@without_rows
 def begin(place: Place, *starts: list[Array], membership: Membership, n_clusters: int) -> tuple[Any, ...]:
     """Starting memberships of each run in the form in which they are kept."""
     kept = [
@@ -55,11 +56,13 @@ def nearest(place: Place, *, terms: Terms, membership: Membership) -> tuple[Any,
     return *found, None
 
 
+@without_rows
 def unit_weights(place: Place) -> tuple[Any, ...]:
     """What the rows count where all weights v are 1, alike in all runs."""
     return [Weight(b.u[None, :], None) for b in place.blocks], None
 
 
+@without_rows
 def stage_weights(place: Place, vs: list[Array]) -> tuple[Any, ...]:
     """What the rows count at a stage, for weights v."""
     found = []
@@ -69,11 +72,13 @@ def stage_weights(place: Place, vs: list[Array]) -> tuple[Any, ...]:
     return found, None
 
 
+@without_rows
 def pick_runs(place: Place, *values: list[Any], at: list[int] | int) -> tuple[Any, ...]:
     """Values per row of some of the runs; of one they have no axis of the runs."""
     return *([_picked(one, at, place.xp) for one in value] for value in values), None
 
 
+@without_rows
 def join_runs(place: Place, *parts: list[Array], order: list[int]) -> tuple[Any, ...]:
     """Values per row of the runs of several parts, in another order."""
     xp = place.xp
@@ -199,16 +204,19 @@ def _seen(terms: TaskTerms, block: Block, part: slice, X: Matrix) -> tuple[Matri
     return X, block.sq[part], met
 
 
+@without_rows
 def by_observed(place: Place, Ls: list[Array]) -> tuple[Any, ...]:
     """Losses by the share of the values that are there: else rows with missing values would look easy."""
     return [L if b.observed is None else L / b.observed for b, L in zip(place.blocks, Ls, strict=True)], None
 
 
+@without_rows
 def bring_to_host(place: Place, Ls: list[Array]) -> tuple[Any, ...]:
     """Losses and sample weights in NumPy's memory, as histograms need them."""
     return [host(L) for L in Ls], [host(b.u) for b in place.blocks], None
 
 
+@without_rows
 def loss_histograms(
     place: Place, Ls: list[Array], us: list[Array], *, probes: list[tuple[int, int, int]], level: int
 ) -> tuple[Array]:
@@ -216,11 +224,13 @@ def loss_histograms(
     return (masses(Ls, us, probes, level),)
 
 
+@without_rows
 def gathered_losses(place: Place, Ls: list[Array]) -> tuple[Gathered]:
     """The losses and sample weights themselves."""
     return (Gathered(Ls, [b.u for b in place.blocks], place.xp),)
 
 
+@without_rows
 def weigh(
     place: Place, Ls: list[Array], *, weighting: Weighting, thresholds: list[list[list[float]]]
 ) -> tuple[Any, ...]:
@@ -233,11 +243,13 @@ def weigh(
     return [of_task(L, found) if L.shape[1] else L for L, found in zip(Ls, thresholds, strict=True)], None
 
 
+@without_rows
 def cluster_sizes(place: Place, Ps: list[Array], *, membership: Membership, n_clusters: int) -> tuple[Array]:
     """Σ u p of each task and cluster, (m, c)."""
     return (np.stack([membership.sizes(P, b.u, n_clusters, b.xp) for b, P in zip(place.blocks, Ps, strict=True)]),)
 
 
+@without_rows
 def weighted_sums(place: Place, Ls: list[Array]) -> tuple[Array]:
     """Σ u L of each task, (m,) or (m, R)."""
     pairs = zip(place.blocks, Ls, strict=True)
@@ -281,6 +293,7 @@ def scatter(place: Place, weights: list[Weight], *, V: Array | None, sharing: Ar
     return (Scatter(XX, energy, sizes),)
 
 
+@without_rows
 def energies(place: Place) -> tuple[Array]:
     """Σ u ‖x − origin‖² of each task, (m,)."""
     return weighted_sums(place, [b.sq for b in place.blocks])

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .arrays import Array, Picked, has_gaps, is_sparse, like, without_gaps
-from .blocks import Place
+from .blocks import Place, without_rows
 from .centers import Centers
 from .model import Model
 from .offsets import Offsets
@@ -28,6 +28,7 @@ def project(place: Place, *, W: Array, middle: Array | None = None) -> tuple[Any
     return found, None
 
 
+@without_rows
 def task_indices(place: Place) -> tuple[Any, ...]:
     """The index of each row's task."""
     xp, found = place.xp, []

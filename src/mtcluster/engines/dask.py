@@ -2,7 +2,7 @@
 
 Every job is one Dask task per chunk. Values per row (memberships, weights, losses) stay with their chunk; only sums of
 the size of the centres, and histograms of losses, come back. Each step is a pure function of what the steps before it
-left, so that Dask can repeat what a lost worker had.
+left, so that Dask can repeat what a lost worker had. A job that needs no rows does not make Dask read them.
 """
 
 from __future__ import annotations
@@ -20,9 +20,11 @@ from dask.delayed import delayed
 
 from .._utils.tasks import as_parts, encode_tasks, label_array
 from ..core.arrays import Array, Columns, Summary
-from ..core.blocks import Block, Job, PerRow, make_block
+from ..core.blocks import Block, Job, PerRow, make_block, reads_rows
+from . import dask_store
 from . import dask_worker as worker
 from .base import NO_NUMBERS, Engine
+from .blas import one_blas_thread
 
 FAN_IN = 16  # sums that are added up by one Dask task
 
@@ -51,7 +53,7 @@ class DaskEngine(Engine):
         self.X, self.labels, self.codes, self.sizes, self.us, self.centered = X, labels, codes, sizes, us, centered
         self.named = named
         self.n_features, self.dtype, self.rows = int(X.shape[1]), X.dtype, X.chunks[0]
-        self.chunks = blocks_of(X)
+        self.chunks, self.store = blocks_of(X), dask_store.current()
 
     @classmethod
     def read(
@@ -71,7 +73,7 @@ class DaskEngine(Engine):
         firsts = np.cumsum([0, *self.rows])[:-1].tolist()
         names = [repr(label) for label in self.labels.tolist()]
         jobs = zip(self.chunks, self.codes, self.us, firsts, strict=True)
-        return _total([delayed(worker.summarize_chunk)(X, codes, u, names, first) for X, codes, u, first in jobs])
+        return total([delayed(worker.summarize_chunk)(X, codes, u, names, first) for X, codes, u, first in jobs])
 
     @property
     def summary(self) -> Summary:
@@ -87,16 +89,19 @@ class DaskEngine(Engine):
     def kept(self) -> list[Any]:
         """What each chunk keeps of its rows."""
         jobs = zip(self.chunks, self.codes, self.us, strict=True)
-        return list(run(dask.persist, *(delayed(worker.keep)(X, codes, u, self.origins) for X, codes, u in jobs)))
+        keep = delayed(worker.keep)
+        return list(run(dask.persist, *(keep(X, codes, u, self.origins, self.store) for X, codes, u in jobs)))
 
     def apply(self, job: Job, *values: PerRow, outputs: int = 0, lazy: bool = False) -> tuple[Any, ...]:
         """Run a job on every chunk."""
-        shared = delayed((job, None if lazy else self.origins, len(self.labels)), pure=False)
-        kept = [None] * len(self.chunks) if lazy else self.kept
+        origins, store = (None, None) if lazy else (self.origins, self.store)
+        how = worker.Shared(job, origins, len(self.labels), self.n_features, self.dtype, store)
+        shared, none = delayed(how, pure=False, traverse=False), [None] * len(self.chunks)
+        chunks, kept = self.chunks if reads_rows(job) else none, none if lazy else self.kept
         columns = zip(*values, strict=True) if values else [()] * len(self.chunks)
         done = [
             delayed(worker.run_job, nout=outputs + 1)(shared, X, codes, own, *given)
-            for X, codes, own, given in zip(self.chunks, self.codes, kept, columns, strict=True)
+            for X, codes, own, given in zip(chunks, self.codes, kept, columns, strict=True)
         ]
         found = [[chunk[i] for chunk in done] for i in range(outputs)]
         if lazy:
@@ -145,7 +150,8 @@ class DaskEngine(Engine):
             for j, part in enumerate(np.split(own, np.cumsum([len(at[k]) for at in cuts])[:-1])):
                 owns[j].append(part)
         jobs = zip(self.kept, otherwise, cuts, owns, strict=True)
-        return list(run(dask.persist, *(delayed(worker.put)(kept, old, at, own) for kept, old, at, own in jobs)))
+        put = delayed(worker.put)
+        return list(run(dask.persist, *(put(kept, old, at, own, self.store) for kept, old, at, own in jobs)))
 
     def split(self, values: Any, check: Callable[[Any], Array]) -> PerRow:
         """The user's values, chunk by chunk as the rows are."""
@@ -177,9 +183,13 @@ class DaskEngine(Engine):
 
 
 def run(how: Callable[..., Any], *collections: Any) -> Any:
-    """dask.compute or dask.persist, with an error that says what happened where the cluster went away."""
+    """dask.compute or dask.persist, with an error that says what happened where the cluster went away.
+
+    Where Dask's threads work in this process, those of NumPy would be in their way.
+    """
     try:
-        return how(*collections)
+        with one_blas_thread():
+            return how(*collections)
     except (CancelledError, ConnectionError, TimeoutError) as error:
         raise _lost(error) from error
     except OSError as error:  # a chunk may fail to read its file, too
@@ -220,7 +230,7 @@ def read_tasks(X: Any, tasks: Any, features: Features) -> tuple[Any, Array, list
     if isinstance(tasks, str | bytes) or not (hasattr(tasks, "__len__") or hasattr(tasks, "npartitions")):
         raise TypeError(f"tasks must be a sequence of {X.shape[0]} labels, one per row; got {tasks!r}.")
     chunks = _column(tasks, X, "tasks")
-    [found] = run(dask.compute, [delayed(worker.count)(chunk) for chunk in chunks])
+    [found] = run(dask.compute, [delayed(worker.count)(chunk, i) for i, chunk in enumerate(chunks)])
     seen: dict[Hashable, int] = {}
     for own, counts in found:
         for label, count in zip(own, counts, strict=True):
@@ -304,7 +314,9 @@ def from_frame(frame: Any, width: int | None, dtype: Any) -> Any:
     """
     parts = frame.to_delayed()
     [sizes] = run(dask.compute, [delayed(len)(part) for part in parts])
-    return from_parts([delayed(worker.values_of)(part, dtype) for part in parts], sizes, width, dtype)
+    columns = None if width is None else list(frame.columns)
+    read = [delayed(worker.values_of)(part, dtype, columns, i) for i, part in enumerate(parts)]
+    return from_parts(read, sizes, width, dtype)
 
 
 def blocks_of(X: Any) -> list[Any]:
@@ -312,7 +324,8 @@ def blocks_of(X: Any) -> list[Any]:
     return list(X.to_delayed().reshape(-1))
 
 
-def _total(parts: list[Any]) -> Any:
+def total(parts: list[Any]) -> Any:
+    """The sum of what chunks return, added up where they are."""
     [total] = run(dask.compute, _tree(parts))
     return total
 

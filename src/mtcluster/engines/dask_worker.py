@@ -14,6 +14,7 @@ from .._utils.tasks import encode_tasks, positions, task_rows
 from ..core.arrays import Array, Picked, Summary, has_gaps, not_finite, rows_at, summarize
 from ..core.blocks import Place, coordinates, counting, make_block, take
 from ..core.completing import counted
+from .dask_store import loaded, stored
 
 LABELS = np.dtype(np.int32)
 
@@ -29,6 +30,18 @@ class Kept:
 
 
 @dataclass(frozen=True)
+class Shared:
+    """What the jobs of all chunks share."""
+
+    job: Any
+    origins: Array | None
+    n_tasks: int
+    n_features: int
+    dtype: np.dtype[Any]
+    store: str | None  # the folder of values per row; None: they stay in memory
+
+
+@dataclass(frozen=True)
 class ChunkSummary:
     """What one pass over some chunks tells."""
 
@@ -40,11 +53,13 @@ class ChunkSummary:
         return ChunkSummary(self.summary + other.summary, self.rows + other.rows, self.counting + other.counting)
 
 
-def run_job(shared: Any, X: Any, codes: Array, kept: Kept | None, *values: list[Any]) -> tuple[Any, ...]:
-    """A job of the core on one chunk; labels are kept in few bytes."""
-    job, origins, m = shared
-    *outputs, total = job(place_of(X, codes, m, kept, origins), *values)
-    return (*([_lean(part) for part in output] for output in outputs), total)
+def run_job(shared: Shared, X: Any, codes: Array, kept: Any, *values: Any) -> tuple[Any, ...]:
+    """A job of the core on one chunk, or on its weights alone if X is None; labels are kept in few bytes."""
+    if X is None:
+        X = np.broadcast_to(shared.dtype.type(0), (len(codes), shared.n_features))
+    place = place_of(X, codes, shared.n_tasks, loaded(kept), shared.origins)
+    *outputs, total = shared.job(place, *map(loaded, values))
+    return (*(stored([_lean(part) for part in output], shared.store) for output in outputs), total)
 
 
 def place_of(X: Any, codes: Array, m: int, kept: Kept | None, origins: Array | None) -> Place:
@@ -63,9 +78,31 @@ def added(parts: list[Any]) -> Any:
     return None if parts[0] is None else reduce(add, parts)
 
 
-def values_of(frame: Any, dtype: Any) -> Array:
-    """A partition as an array; labels stay what they are."""
-    return frame.to_numpy() if dtype.kind == "O" else np.ascontiguousarray(frame.to_numpy(dtype=dtype))
+def values_of(frame: Any, dtype: Any, columns: list[Any] | None = None, number: int = 0) -> Array:
+    """A partition as an array, its columns by name in the order of the frame; labels stay what they are."""
+    if dtype.kind == "O":
+        return frame.to_numpy()
+    if columns is not None and list(frame.columns) != columns:
+        lacking = [repr(name) for name in columns if name not in set(frame.columns)]
+        if lacking:
+            raise ValueError(
+                f"partition {number} of X lacks the column(s) {', '.join(lacking[:5])}: all need the same."
+            )
+        frame = frame[columns]
+    try:
+        return np.ascontiguousarray(frame.to_numpy(dtype=dtype))
+    except (TypeError, ValueError) as error:
+        wrong = [repr(name) for name in frame if not _numeric(frame[name])]
+        where = f" in column {wrong[0]}" if wrong else ""
+        raise ValueError(f"partition {number} of X holds what is no number{where}: {str(error)[:100]}.") from error
+
+
+def _numeric(column: Any) -> bool:
+    try:
+        column.to_numpy(dtype=np.float64)
+    except (TypeError, ValueError):
+        return False
+    return True
 
 
 def matrix_of(X: Any) -> Any:
@@ -83,19 +120,23 @@ def split(codes: Array, values: Any, m: int) -> list[Any]:
     return [values[at] for at in task_rows(codes, m)]
 
 
-def join(codes: Array, parts: list[Array], m: int, dtype: Any) -> Array:
+def join(codes: Array, kept: Any, m: int, dtype: Any) -> Array:
     """Values of each task in the order of the rows of the chunk."""
+    parts = loaded(kept)
     out = np.empty((len(codes), *parts[0].shape[1:]), dtype=dtype)
     for at, part in zip(task_rows(codes, m), parts, strict=True):
         out[at] = part
     return out
 
 
-def count(labels: Any) -> tuple[list[Any], list[int]]:
+def count(labels: Any, number: int = 0) -> tuple[list[Any], list[int]]:
     """The labels of a chunk, and how many rows have them."""
     if not len(labels):
         return [], []
-    own, codes = encode_tasks(labels, len(labels))
+    try:
+        own, codes = encode_tasks(labels, len(labels))
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"{error} (Rows are counted in partition {number}.)") from error
     return own.tolist(), np.bincount(codes, minlength=len(own)).tolist()
 
 
@@ -126,26 +167,28 @@ def counting_weights(X: Any, u: Array) -> Array:
     return u if sparse.issparse(X) or not len(u) or not has_gaps(X) else counted(X, u)
 
 
-def keep(X: Any, codes: Array, u: Array, origins: Array) -> Kept:
-    """What stays with a chunk."""
+def keep(X: Any, codes: Array, u: Array, origins: Array, store: str | None) -> Any:
+    """What stays with a chunk, or where it is kept."""
     X, parts = matrix_of(X), task_rows(codes, len(origins))
     u = counting_weights(X, u)
     us = [u[at] for at in parts]
     blocks = [make_block(X[at], w, origin) for at, w, origin in zip(parts, us, origins, strict=True)]
-    return Kept(codes, us, [block.sq for block in blocks], [block.observed for block in blocks])
+    return stored(Kept(codes, us, [block.sq for block in blocks], [block.observed for block in blocks]), store)
 
 
-def take_rows(X: Any, kept: Kept, at: list[Array], origins: Array) -> list[tuple[Any, Array]]:
+def take_rows(X: Any, kept: Any, at: list[Array], origins: Array) -> list[tuple[Any, Array]]:
     """Rows and weights at some positions of each task."""
+    kept = loaded(kept)
     place = place_of(X, kept.codes, len(at), kept, origins)
     blocks = [take(block, own) for block, own in zip(place.blocks, at, strict=True)]
     return [(rows_at(block.X, slice(0, len(block))), block.u) for block in blocks]
 
 
 def locate_rows(
-    X: Any, kept: Kept, at: list[Array], origins: Array, V: Array, first: int
+    X: Any, kept: Any, at: list[Array], origins: Array, V: Array, first: int
 ) -> tuple[list[Array], list[Array]]:
     """Numbers of rows at some positions of each task, and these rows times V."""
+    kept = loaded(kept)
     blocks = place_of(X, kept.codes, len(at), kept, origins).blocks
     rows = np.arange(first, first + len(kept.codes))
     where = zip(task_rows(kept.codes, len(at)), blocks, at, strict=True)
@@ -153,12 +196,12 @@ def locate_rows(
     return numbers, [coordinates(block, some, V) for block, some in zip(blocks, at, strict=True)]
 
 
-def put(kept: Kept, old: list[Array], at: list[Array], values: list[Array]) -> list[Array]:
+def put(kept: Any, old: Any, at: list[Array], values: list[Array], store: str | None) -> Any:
     """Values with those at some positions of each task replaced."""
-    found = [part.copy() for part in old]
-    for part, u, own, new in zip(found, kept.us, at, values, strict=True):
+    found = [part.copy() for part in loaded(old)]
+    for part, u, own, new in zip(found, loaded(kept).us, at, values, strict=True):
         part[np.flatnonzero(u > 0)[own]] = new
-    return found
+    return stored(found, store)
 
 
 def stacked(parts: list[Any]) -> Any:

@@ -55,7 +55,8 @@ def fit_apart(estimator: Any, engine: Engine, X: Any, sample_weight: Any, groups
     numbers, estimator.matching_ = match_clusters(fits, views)
     warn_unmatched(estimator.matching_)
     estimator.n_clusters_ = 1 + max(int(own.max()) for own in numbers)
-    estimator.__dict__.pop("selection_", None)
+    for name in ("selection_", "n_samples_fit_"):
+        estimator.__dict__.pop(name, None)
     if hasattr(lead, "selection_"):
         estimator.selection_ = lead.selection_
     parts = [fit.part(np.flatnonzero(own >= 0), own[own >= 0]) for fit, own in zip(fits, numbers, strict=True)]

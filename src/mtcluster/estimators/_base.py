@@ -38,7 +38,7 @@ from ._numbers import asked_numbers, choose_number, chosen_number, few_enough
 from ._presence import cluster_presence
 from ._previous import Previous, check_columns, check_previous
 from ._progress import FitProgress, tell, warn_user
-from ._validation import check_counting, check_gaps, open_rows
+from ._validation import check_counting, check_gaps, check_range, open_rows
 
 SMALL_ARRAYS = (
     "tasks_", "within_weight_", "task_offsets_", "task_scales_", "fractions_", "task_centers_", "shared_centers_",
@@ -131,6 +131,7 @@ class MultiTaskClusterer(
         with engine:
             check_gaps(self, engine)
             check_counting(engine.labels, engine.sizes, engine.summary.counting)
+            check_range(engine)
             groups = apart(self, engine, X)
             if len(groups) > 1:
                 if previous is not None:
@@ -213,7 +214,7 @@ class MultiTaskClusterer(
 
     def _store_numbered(self, engine: Engine, settled: Settled, run: Run, previous: Previous | None) -> Array:
         """Store the fit, in the numbers of an earlier model if there is one; the numbers of the clusters."""
-        for name in ("changes_", "drift_", "statistics_"):
+        for name in ("changes_", "drift_", "statistics_", "n_samples_fit_"):
             self.__dict__.pop(name, None)
         if previous is None:
             self._store(engine, settled, run)

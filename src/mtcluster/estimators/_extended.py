@@ -186,6 +186,7 @@ def _set_rows(new: Any, engine: Engine, where: list[int]) -> None:
     labels, Ps, Ls, _ = engine.apply(partial(label_rows, model=model, centers=centers, verdict=verdict), outputs=3)
     new._set_memberships(engine, Ps, model)
     new.labels_ = xp.astype(engine.gather(labels, np.int32), xp.int32)
+    new.__dict__.pop("n_samples_fit_", None)  # these are all rows
     new.losses_ = engine.gather(Ls)
     indices = engine.apply(partial(_renumbered, numbers=where), outputs=1, lazy=True)[0]
     new.task_indices_ = engine.gather(indices, np.intp)

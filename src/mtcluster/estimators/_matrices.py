@@ -102,6 +102,17 @@ def numbers_in(X: Any) -> int:
     return int(X.nnz) if is_sparse(X) else int(X.shape[0] * X.shape[1])
 
 
+def in_double(X: Any) -> Any:
+    """Matrices of single precision in double precision; anything else as it is."""
+    if isinstance(X, dict) and not hasattr(X, "dtype"):  # a DOK matrix is a dict too
+        return {key: in_double(part) for key, part in X.items()}
+    if isinstance(X, list | tuple):
+        return [in_double(part) for part in X] if any(hasattr(part, "shape") for part in X) else X
+    if "float32" not in str(getattr(X, "dtype", "")):
+        return X
+    return X.astype(np.float64) if hasattr(X, "astype") else X.double()
+
+
 def check_finite(data: LocalData, names: list[str], *, missing: bool) -> None:
     """Refuse NaN and infinity, saying where the first stands: in the user's own numbering.
 

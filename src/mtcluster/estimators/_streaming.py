@@ -133,7 +133,8 @@ def _store_rows(me: Any, batch: Batch, learned: Learned) -> None:
     me.admitted_ = xp.ones_like(me.weights_)
     me.objective_trace_, me.converged_ = [np.array(learned.values)], True
     me.n_iter_ += len(learned.values)
-    me.__dict__.pop("changes_", None)
+    for name in ("changes_", "n_samples_fit_"):
+        me.__dict__.pop(name, None)
 
 
 def _numbered(place: Place, *, ks: list[int]) -> tuple[Any, ...]:

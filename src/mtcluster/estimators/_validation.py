@@ -11,12 +11,14 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
 
 from .._utils.tasks import Positions, as_parts, encode_tasks, label_array, task_rows
-from ..core.arrays import Array, Columns, host
+from ..core.arrays import Array, Columns, Summary, host
 from ..engines import Engine, LocalData, LocalEngine, engine_of
 from ._columns import columns_of, matched, places, record
-from ._matrices import check_finite, library, matrix_of, named_error, near, numbers_in, quoted, rows_of
+from ._matrices import check_finite, in_double, library, matrix_of, named_error, near, numbers_in, quoted, rows_of
 from ._task_column import read_column
 
+HEADROOM = 1e4  # factor by which sums of squares may grow on the way
+ROUNDED = 1e-6  # part of the spread of rows that rounding may take
 COPIED = 2**21  # numbers of a matrix up to which rows that stand apart are copied, one task after the other
 
 
@@ -35,18 +37,29 @@ def open_rows(
     """The one door: whatever X is, checked and split by task, on the engine that works on such arrays.
 
     `reset` records the features on the estimator, otherwise they are compared with those it has. `pooled`: all rows
-    are one task. `centered`: losses may be computed from the mean of each task instead of 0.
+    are one task. `centered`: losses may be computed from the mean of each task instead of 0; if not, rows of single
+    precision are taken in double precision where they lie so far from 0 that their losses would be rounding.
     """
     X, tasks = read_column(estimator, X, tasks, reset=reset)
-    engine = engine_of(X)
-    if engine is not None:
-        features = _Features(estimator, reset)
-        return engine.read(X, tasks, sample_weight, features, pooled=pooled, centered=centered)
-    data = _read_local(estimator, X, tasks, reset=reset, missing=True)
-    us = read_weights(sample_weight, data, data.dtype)
-    if pooled:
-        data, us = data.pooled(), [data.join(us)]
-    return LocalEngine(data, us, centered=centered, n_jobs=n_jobs, threads=threads)
+    fitted = getattr(getattr(estimator, "task_centers_", None), "dtype", None)
+    if not centered and not reset and "float64" in str(fitted):
+        X = in_double(X)
+
+    def opened(X: Any) -> Engine:
+        engine = engine_of(X)
+        if engine is not None:
+            features = _Features(estimator, reset)
+            return engine.read(X, tasks, sample_weight, features, pooled=pooled, centered=centered)
+        data = _read_local(estimator, X, tasks, reset=reset, missing=True)
+        us = read_weights(sample_weight, data, data.dtype)
+        if pooled:
+            data, us = data.pooled(), [data.join(us)]
+        return LocalEngine(data, us, centered=centered, n_jobs=n_jobs, threads=threads)
+
+    found = opened(X)
+    if not centered and reset and "float32" in str(found.dtype) and loses_digits(found.summary):
+        return opened(in_double(X))
+    return found
 
 
 class _Features:
@@ -96,6 +109,31 @@ def check_gaps(estimator: Any, engine: Engine) -> None:
         shown = ", ".join(repr(name) for name in names[:5].tolist()) + (", …" if len(empty) > 5 else "")
         raise ValueError(f"X has {len(empty)} column(s) without any value: {shown}. Leave them out.")
     check_values(engine)
+
+
+def check_range(engine: Engine) -> None:
+    """Squares of values and weights, and their sums, must be numbers of the floating type of the rows."""
+    seen, limits = engine.summary, np.finfo(str(engine.dtype).rpartition(".")[2])
+    total, largest = float(seen.sizes.sum()), float(limits.max) / HEADROOM
+    if not total < largest**0.5:
+        raise ValueError(
+            f"sample_weight adds up to {total:.1e}, and its square overflows in {limits.dtype}: rescale the weights."
+        )
+    if not max(float(seen.energy), float(seen.longest)) < largest:
+        weights = " together with sample_weight" * (total != sum(engine.sizes))
+        longest = float(seen.longest) ** 0.5
+        told = f": the norm of the longest row is {longest:.1e}" if np.isfinite(longest) else ""
+        raise ValueError(f"X{weights} holds values whose squares overflow in {limits.dtype}{told}. Rescale X.")
+    if seen.energy < total * float(limits.tiny) / float(limits.eps) and np.any(seen.sums):
+        raise ValueError(f"X holds values so small that their squares vanish in {limits.dtype}. Rescale X.")
+
+
+def loses_digits(seen: Summary) -> bool:
+    """Whether squares of rows of single precision are rounded by more than a small part of their spread."""
+    total = max(float(seen.sizes.sum()), np.finfo(np.float64).tiny)
+    length = float(seen.energy) / total
+    spread = length - float(np.sum((seen.sums.sum(axis=0) / total) ** 2))
+    return bool(np.finfo(np.float32).eps * length > ROUNDED * spread)
 
 
 def check_values(engine: Engine) -> None:

@@ -13,7 +13,7 @@ from ..core.couplings import COUPLINGS
 from ..core.memberships import FORMS
 from ..core.weightings import WEIGHTINGS
 from ._certainty import certainty_sentences, check_stability, number_sentence
-from ._fitted import ALIKE, PER_TASK, comparable, method_name, on_host, unexplained
+from ._fitted import ALIKE, PER_TASK, comparable, method_name, n_rows_of, on_host, unexplained
 from ._gaps import missing_of, missing_sentences
 from ._matching import matching_sentences
 from ._relations import relation_sentences
@@ -77,7 +77,7 @@ def explain(model: Any, stability: Any = None) -> str:
 
 def describe(model: Any) -> list[str]:
     """The lines of `explain` on the fit itself, of a model whose arrays are in host memory."""
-    m, c, n, made = len(model.tasks_), model.n_clusters_, len(model.labels_), model.decisions_
+    m, c, n, made = len(model.tasks_), model.n_clusters_, n_rows_of(model), model.decisions_
     joined = model.joined_ is not None and bool(np.any(host(model.joined_)))
     own = f"{count(n, 'row')}{' of the new data' * joined}"
     head = f"{method_name(model)}: {count(c, 'cluster')} in {count(m, 'task')}, {own}."

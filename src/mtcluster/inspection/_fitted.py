@@ -21,6 +21,7 @@ METRIC = ("metric_covariance_", "metric_directions_", "metric_rest_")  # of a sh
 OTHERS = (
     "objective_trace_", "n_iter_", "converged_", "decisions_", "selection_", "task_offset_", "metric_", "changes_",
     "drift_", "joined_", "matching_", "missing_", "feature_presence_", "feature_names_in_",
+    "n_samples_fit_",
 )  # fmt: skip
 
 
@@ -31,6 +32,11 @@ def on_host(model: Any, arrays: tuple[str, ...]) -> SimpleNamespace:
     found = SimpleNamespace(**others | {name: host(getattr(model, name)) for name in arrays}, method=method_name(model))
     found.n_clusters_ = getattr(model, "n_clusters_", found.task_centers_.shape[1])  # numbers may be more
     return found
+
+
+def n_rows_of(model: Any) -> int:
+    """The number of rows of the fit, of which those of the model may be a sample."""
+    return int(getattr(model, "n_samples_fit_", None) or len(model.labels_))
 
 
 def method_name(model: Any) -> str:

@@ -6,11 +6,16 @@ on the list is refused, so a model may come from anyone.
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import zipfile
+import zlib
 from copy import copy
 from dataclasses import fields, is_dataclass, replace
 from functools import cache
+from importlib.metadata import version
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +27,9 @@ from ..engines import bring_here
 
 # Types of labels of tasks, and of scikit-learn's imputers; skops itself trusts NumPy, SciPy and scikit-learn otherwise.
 FOREIGN = ("datetime.date", "datetime.datetime", "datetime.timedelta", "datetime.timezone", "numpy.dtype")
+SEAL = "mtcluster.json"  # part of a file with its checksum
+MAX_BYTES = 2**33  # that a file may unpack to
+MAX_SCHEMA, MAX_SEAL = 2**28, 2**12  # bytes of the description of a model, and of the part with the checksum
 ROUTING, REQUESTS = "_metadata_request", "_requests_of_methods"  # attributes: scikit-learn's, and ours in files
 
 
@@ -89,18 +97,20 @@ def dump(obj: Any, path: str | os.PathLike[str]) -> None:
             f"{', '.join(strange)}. joblib.dump writes any type, for use where the file is trusted."
         )
     with replacing(path) as temporary:
-        temporary.write_bytes(data)
+        temporary.write_bytes(sealed(data))
 
 
-def load(path: str | os.PathLike[str]) -> Any:
+def load(path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) -> Any:
     """Read a file written by `dump`.
 
-    No code in the file is run, and only types of a fixed list are made.
+    No code in the file is run, and only types of a fixed list are made. The checksum that `dump` writes is verified.
 
     Parameters
     ----------
     path : str or path
         File to read.
+    max_bytes : int, default=8589934592
+        How much the file may unpack to, 8 GiB by default.
 
     Returns
     -------
@@ -110,10 +120,19 @@ def load(path: str | os.PathLike[str]) -> Any:
     Raises
     ------
     ValueError
-        If the file is not a model file, is damaged, was written by version 0.1, or contains types that are not trusted.
+        If the file is not a model file, is damaged or changed, unpacks to more than `max_bytes`, was written by version
+        0.1, or contains types that are not trusted.
     """
     io = _skops()
     data = Path(path).read_bytes()
+    try:
+        too_large = unpacked_size(data) > max_bytes
+    except Exception as error:
+        raise ValueError(f"{path} is damaged, or was not written by mtcluster.interop.dump.") from error
+    if too_large:
+        raise ValueError(
+            f"{path} unpacks to more than {max_bytes} bytes: load it with a larger max_bytes if it is yours."
+        )
     try:
         strange = _untrusted(io, data)
     except Exception as error:  # zipfile, json and skops each have errors of their own for a damaged file
@@ -125,10 +144,49 @@ def load(path: str | os.PathLike[str]) -> Any:
         )
     if strange:
         raise ValueError(f"{path} contains types that are not trusted, so it was not loaded: {', '.join(strange)}.")
+    if is_sealed(data) is False:
+        raise ValueError(f"{path} is damaged: its contents do not match its checksum.")
     try:
         return _routed(io.loads(data, trusted=list(trusted_types())))
     except Exception as error:
         raise ValueError(f"{path} is damaged or was written by another version, so it cannot be loaded.") from error
+
+
+def sealed(data: bytes) -> bytes:
+    """A skops file with a part that names the version and the checksum of all others."""
+    file = BytesIO(data)
+    with zipfile.ZipFile(file, "a", compression=zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(SEAL, json.dumps({"mtcluster": version("mtcluster"), "sha256": _checksum(archive)}))
+    return file.getvalue()
+
+
+def is_sealed(data: bytes) -> bool | None:
+    """Whether the contents of a skops file match its checksum; None if it has none, as skops itself writes."""
+    try:
+        with zipfile.ZipFile(BytesIO(data)) as archive:
+            if SEAL not in archive.namelist():
+                return None
+            found = json.loads(archive.read(SEAL))["sha256"] if archive.getinfo(SEAL).file_size < MAX_SEAL else None
+            return bool(found == _checksum(archive))
+    except (KeyError, TypeError, ValueError, OSError, EOFError, RecursionError, zipfile.BadZipFile, zlib.error):
+        return False
+
+
+def unpacked_size(data: bytes) -> int:
+    """The size of all parts of an archive, as it says itself; more than that is never unpacked."""
+    with zipfile.ZipFile(BytesIO(data)) as archive:
+        schema = max((item.file_size for item in archive.infolist() if item.filename == "schema.json"), default=0)
+        if schema > MAX_SCHEMA:
+            raise ValueError(f"schema.json has {schema} bytes")
+        return sum(item.file_size for item in archive.infolist())
+
+
+def _checksum(archive: zipfile.ZipFile) -> str:
+    digest = hashlib.sha256()
+    for name in sorted(name for name in archive.namelist() if name != SEAL):
+        digest.update(f"{name}\0{archive.getinfo(name).file_size}\0".encode())
+        digest.update(archive.read(name))
+    return digest.hexdigest()
 
 
 def _skops() -> Any:

@@ -94,9 +94,9 @@ def check(
     >>> found = check(table, task="island")
     >>> print(found)
     2 findings:
+    - Tasks of few rows: 'A' (4), 'b' (4). They are kept.
     - Column 'no' is a running number. It is left out; --id no shows it in the results.
         --features age,no
-    - Tasks of few rows: 'A' (4), 'b' (4). They are kept.
     >>> found.X.columns.tolist()
     ['age']
     """

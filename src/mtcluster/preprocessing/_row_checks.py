@@ -26,14 +26,19 @@ def unnamed(draft: Draft) -> Iterator[Finding]:
     if not empty.any():
         return
     first = draft.where(int(draft.rows[empty.argmax()]))
-    found = f"{count(int(empty.sum()), 'row')} without a task ({draft.task_column}), first in {first}."
-    if empty.all():
-        yield Finding("unnamed", (), "No row has a task.", "Every row needs one.", "", True)
-    elif draft.drop_unnamed:
+    yield told_unnamed(int(empty.sum()), len(empty), first, draft.task_column, drop=draft.drop_unnamed)
+    if draft.drop_unnamed and not empty.all():
         draft.keep(np.flatnonzero(~empty))
-        yield Finding("unnamed", (), found, f"{_are(int(empty.sum()))} left out.")
-    else:
-        yield Finding("unnamed", (), found, "Every row needs one; to leave such rows out:", "--drop-unnamed", True)
+
+
+def told_unnamed(n: int, n_rows: int, first: str, column: str, *, drop: bool) -> Finding:
+    """What is said of n rows without a task; `first` is the first of them."""
+    if n == n_rows:
+        return Finding("unnamed", (), "No row has a task.", "Every row needs one.", "", True)
+    found = f"{count(n, 'row')} without a task ({column}), first in {first}."
+    if drop:
+        return Finding("unnamed", (), found, f"{_are(n)} left out.")
+    return Finding("unnamed", (), found, "Every row needs one; to leave such rows out:", "--drop-unnamed", True)
 
 
 def spelling(draft: Draft) -> Iterator[Finding]:
@@ -41,19 +46,26 @@ def spelling(draft: Draft) -> Iterator[Finding]:
     if draft.tasks is None:
         return
     names, counts = np.unique([task for task in draft.tasks if task is not None], return_counts=True)
-    groups = spellings(dict(zip(names.tolist(), counts.tolist(), strict=True)))
+    found, joined = told_spellings(dict(zip(names.tolist(), counts.tolist(), strict=True)), keep=draft.keep_spelling)
+    if joined:
+        draft.tasks = np.array([joined.get(task, task) for task in draft.tasks], dtype=object)
+    yield from found
+
+
+def told_spellings(counts: dict[str, int], *, keep: bool) -> tuple[list[Finding], dict[str, str]]:
+    """What is said of names that differ by case or blanks alone, given the rows of each, and which name is used."""
+    groups = spellings(counts)
     if not groups:
-        return
+        return [], {}
     told = [f"{listed(map(repr, [best, *others]), final=' and ')}" for best, others in groups.items()]
     more = f"; {len(told) - SHOWN} more" * (len(told) > SHOWN)
     found = f"Names of tasks that differ by case or blanks alone: {'; '.join(told[:SHOWN])}{more}."
-    if draft.keep_spelling:
-        yield Finding("spelling", (), found, "They stay apart, as --keep-spelling says.")
-        return
-    joined = {other: best for best, others in groups.items() for other in others}
-    draft.tasks = np.array([joined.get(task, task) for task in draft.tasks], dtype=object)
+    if keep:
+        return [Finding("spelling", (), found, "They stay apart, as --keep-spelling says.")], {}
     best = listed(map(repr, groups))
-    yield Finding("spelling", (), found, f"They are joined, under the name used most: {best}.", "--keep-spelling")
+    done = f"They are joined, under the name used most: {best}."
+    joined = {other: best for best, others in groups.items() for other in others}
+    return [Finding("spelling", (), found, done, "--keep-spelling")], joined
 
 
 def small_tasks(draft: Draft) -> Iterator[Finding]:
@@ -62,27 +74,36 @@ def small_tasks(draft: Draft) -> Iterator[Finding]:
         return
     given = np.array([task is not None for task in draft.tasks])
     names, sizes = np.unique(draft.tasks[given].astype(str), return_counts=True)
-    if len(names) > len(draft.rows) / 2 and len(draft.rows) >= TELLING:
-        found = f"There are {len(names)} tasks of {count(len(draft.rows), 'row')}."
-        yield Finding("tasks", (), found, "A task is a group of rows: is this the right column (--task)?", "", True)
-        return
-    least = max(draft.min_rows, 1)
-    if gone := names[sizes < least].tolist():
-        if len(gone) == len(names):
-            most = int(sizes.max())
-            found = f"No task has {least} rows; the largest has {most}."
-            yield Finding("small", (), found, "Ask for fewer:", f"--min-rows {most}", True)
-            return
-        n = int(sizes[sizes < least].sum())
+    counts = dict(zip(names.tolist(), sizes.tolist(), strict=True))
+    found, gone = told_small(counts, len(draft.rows), draft.min_rows)
+    if gone:
         draft.keep(np.flatnonzero(~np.isin(draft.tasks.astype(str), gone) | ~given))
+    yield from found
+
+
+def told_small(counts: dict[str, int], n_rows: int, min_rows: int) -> tuple[list[Finding], list[str]]:
+    """What is said of tasks that are too small, or too many, given the rows of each, and which are left out."""
+    if len(counts) > n_rows / 2 and n_rows >= TELLING:
+        found = f"There are {len(counts)} tasks of {count(n_rows, 'row')}."
+        why = "A task is a group of rows: is this the right column (--task)?"
+        return [Finding("tasks", (), found, why, "", True)], []
+    told, least = [], max(min_rows, 1)
+    gone = [name for name, n in counts.items() if n < least]
+    if gone and len(gone) == len(counts):
+        most = max(counts.values())
+        found = f"No task has {least} rows; the largest has {most}."
+        return [Finding("small", (), found, "Ask for fewer:", f"--min-rows {most}", True)], []
+    if gone:
+        n = sum(counts[name] for name in gone)
         found = f"{count(len(gone), 'task')} with fewer than {count(least, 'row')}: {listed(map(shown, gone))}."
-        yield Finding("small", (), found, f"Left out, {count(n, 'row')} in all, as --min-rows says.")
-    small = [(name, n) for name, n in zip(names.tolist(), sizes.tolist(), strict=True) if least <= n < SMALL]
+        told.append(Finding("small", (), found, f"Left out, {count(n, 'row')} in all, as --min-rows says."))
+    small = [(name, n) for name, n in counts.items() if least <= n < SMALL]
     if small:
-        told = listed(f"{shown(name)} ({n})" for name, n in small)
-        some = f"--min-rows {SMALL}" if len(small) < len(names) - len(gone) else ""  # else none would be left
-        what = f"{'A task' if len(small) == 1 else 'Tasks'} of few rows: {told}."
-        yield Finding("small", (), what, f"{_are(len(small))} kept.", some)
+        names = listed(f"{shown(name)} ({n})" for name, n in small)
+        some = f"--min-rows {SMALL}" if len(small) < len(counts) - len(gone) else ""  # else none would be left
+        what = f"{'A task' if len(small) == 1 else 'Tasks'} of few rows: {names}."
+        told.append(Finding("small", (), what, f"{_are(len(small))} kept.", some))
+    return told, gone
 
 
 def repeated_ids(draft: Draft) -> Iterator[Finding]:

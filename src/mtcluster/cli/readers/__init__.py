@@ -19,8 +19,9 @@ from ..errors import InputError
 from .base import LISTS, ColumnRoles, Dataset, Reader, kind_of, stem
 from .delimited import DelimitedReader
 from .joining import joined, with_columns
+from .limits import LONGEST_NAME, check_size, default_limit
 from .matrices import AnnDataReader, MatrixMarketReader, TaskSetReader
-from .tables import ExcelReader, PandasReader, TableReader
+from .tables import ArrowReader, ExcelReader, TableReader
 
 __all__ = [
     "LISTS",
@@ -36,8 +37,8 @@ __all__ = [
 
 READERS: dict[str, Reader] = {
     **dict.fromkeys((".csv", ".tsv", ".tab", ".txt"), DelimitedReader()),
-    **dict.fromkeys((".parquet", ".pq"), PandasReader("read_parquet")),
-    **dict.fromkeys((".feather", ".arrow"), PandasReader("read_feather")),
+    **dict.fromkeys((".parquet", ".pq"), ArrowReader("parquet")),
+    **dict.fromkeys((".feather", ".arrow"), ArrowReader("feather")),
     **dict.fromkeys((".xlsx", ".xlsm"), ExcelReader()),
     ".npz": TaskSetReader(),
     ".mtx": MatrixMarketReader(),
@@ -125,6 +126,7 @@ def _read(path: Path, roles: ColumnRoles) -> Dataset:
     if path.stat().st_size == 0:
         raise InputError(f"{path} is empty.")
     try:
+        check_size(path, roles.max_bytes or default_limit())
         part = reader.read(path, roles)
     except (InputError, MemoryError, ImportError, PermissionError):
         raise
@@ -133,6 +135,10 @@ def _read(path: Path, roles: ColumnRoles) -> Dataset:
         raise InputError(f"{path} cannot be read as {kind_of(path)}: {reason}") from error
     if not len(part):
         raise InputError(f"{path} has no rows.")
+    long = [j for j, name in enumerate(part.names) if len(name) > LONGEST_NAME]
+    if long:
+        n = len(part.names[long[0]])
+        raise InputError(f"{path}: a column has a name of {n} characters: is the first line a header?")
     return replace(part, counts=(len(part),))
 
 

@@ -35,6 +35,7 @@ class ColumnRoles:
     optional: tuple[str, ...] = ()  # of all these, those whose columns a file may lack
     encoding: str | None = None  # of text files; None: UTF-8
     sheet: str | None = None  # of Excel files: a name, "all", or None for the first
+    max_bytes: int | None = None  # that a file may unpack to; None: half of the memory
 
     def found_in(self, source: str, columns: Sequence[str]) -> ColumnRoles:
         """The same roles, without optional ones whose column is not there; other missing columns are refused."""

@@ -11,6 +11,8 @@ from scipy import sparse
 
 from ..errors import InputError, need
 from .base import ROLES, ColumnRoles, Dataset, Reader, numbered, row_numbers
+from .limits import default_limit
+from .probing import probe
 
 
 class TaskSetReader(Reader):
@@ -61,6 +63,7 @@ class AnnDataReader(Reader):
     def read(self, path: Path, roles: ColumnRoles) -> Dataset:
         """Read X, obs_names and var_names."""
         need("anndata", "anndata", f"{path}: reading AnnData")
+        probe(path, roles.max_bytes or default_limit())
         import anndata
 
         cells = anndata.read_h5ad(path)

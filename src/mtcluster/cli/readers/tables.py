@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +43,7 @@ class TableReader(Reader):
             roles = replace(roles, task=SHEET)
         roles = roles.found_in(str(path), columns)
         lacking = roles.lacking_in(str(path), columns)
-        used = _features(path, columns, roles)
+        used = features_of(path, columns, roles)
         others = tuple(c for c in columns if c not in (*used, roles.task, roles.id, roles.label, *roles.drop))
         labels = roles.labels_of(frame)
         ids = row_numbers(len(frame)) if labels["id"] is None else labels["id"]
@@ -50,17 +51,17 @@ class TableReader(Reader):
         return replace(data, lacking=lacking, others=others, findings=findings)
 
 
-class PandasReader(TableReader):
-    """Reads a kind of file for which pandas has a function, such as "read_parquet"."""
+class ArrowReader(TableReader):
+    """Reads a kind of file of Arrow: "parquet" or "feather"."""
 
-    def __init__(self, function: str) -> None:
-        self.function = function
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
 
     def frame(self, path: Path, roles: ColumnRoles) -> tuple[Any, tuple[str, ...]]:
-        """Read with pandas."""
-        import pandas as pd
-
-        return getattr(pd, self.function)(path), ()
+        """Read with pyarrow; a damaged file may point outside of itself, which is checked before it is used."""
+        table = import_module(f"pyarrow.{self.kind}").read_table(path)
+        table.validate(full=True)
+        return table.to_pandas(), ()
 
 
 class ExcelReader(TableReader):
@@ -132,7 +133,7 @@ def _named(path: Path, frame: Any, roles: ColumnRoles) -> tuple[Any, ColumnRoles
     return frame, replace(roles, id=ROW), (f"{note}; it was used for the ids of the rows.",)
 
 
-def _features(path: Path, columns: Sequence[str], roles: ColumnRoles) -> list[str]:
+def features_of(path: Path, columns: Sequence[str], roles: ColumnRoles) -> list[str]:
     """The columns to cluster by."""
     special = {roles.task, roles.id, roles.label}
     wanted = [*roles.features, *roles.text] if roles.features else [name for name in columns if name not in special]

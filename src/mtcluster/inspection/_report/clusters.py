@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...core.arrays import Array, host
-from .._fitted import PRESENT, candidates_decided, feature_widths, gone, sharing, unexplained, without_rows
+from .._fitted import PRESENT, candidates_decided, feature_widths, gone, n_rows_of, sharing, unexplained, without_rows
 from .._relations import listed_places, relation_sentences, relation_words
 from .._words import count, listed, named, number, percent, plain, quoted, rounded
 from .units import Units
@@ -27,7 +27,7 @@ def counts(model: Any) -> Array:
     m, c, _ = model.task_centers_.shape
     some = model.labels_ >= 0
     found = np.bincount((model.task_indices_ * c + model.labels_)[some], minlength=m * c).reshape(m, c)
-    away = without_rows(model)
+    away = without_rows(model) | (n_rows_of(model) > len(model.labels_))
     found[away] = np.rint(model.cluster_sizes_[away])
     return found
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from .._fitted import n_rows_of
 from .._words import count, percent, plain, rounded
 
 
@@ -15,12 +16,13 @@ def course(model: Any) -> dict[str, Any]:
     if not traces:
         line = "These labels were given, not fitted here, so there are no stages and there is no objective."
         return {"stages": [], "objective": [], "sentences": [line]}
-    n, warm = len(model.labels_), len(traces) - len(model.fractions_)
+    n, warm = n_rows_of(model), len(traces) - len(model.fractions_)
+    each = n / len(model.labels_)  # rows that one of a sample stands for
     stages = [
         {
             "name": "warm-up" if i < warm else str(i - warm + 1),
             "fraction": 1.0 if i < warm else float(model.fractions_[i - warm]),
-            "admitted": n if i < warm else int(np.count_nonzero(model.weight_trace_[i - warm] > 0)),
+            "admitted": n if i < warm else round(each * np.count_nonzero(model.weight_trace_[i - warm] > 0)),
             "iterations": len(trace),
             "objective": float(trace[-1]) if len(trace) else None,
         }

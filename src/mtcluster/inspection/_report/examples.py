@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...core.arrays import Array
-from .._fitted import PRESENT, candidates_decided, sharing
+from .._fitted import PRESENT, candidates_decided, n_rows_of, sharing
 from .._words import CELL, number, plain, rounded, text, whole
 from .columns import Columns, Field
 
@@ -59,14 +59,14 @@ def rows_map(
             "easiness": np.rint(100 * easy[rows]).astype(int).tolist(),
             "outlier": rounded(outlying[rows], 3),
             "confidence": None if confidence is None else np.rint(100 * confidence[rows]).astype(int).tolist(),
-            "note": _note(len(rows), model.labels_),
+            "note": _note(len(rows), model.labels_, n_rows_of(model)),
         }
     )
 
 
-def _note(n_shown: int, labels: Array) -> str:
-    """How many examples the map shows, and why not all."""
-    n, known = len(labels), int(np.count_nonzero(labels >= 0))
+def _note(n_shown: int, labels: Array, n: int) -> str:
+    """How many of n examples the map shows, and why not all."""
+    known = n - int(np.count_nonzero(labels < 0))
     if n_shown == n:
         return f"All {whole(n)} examples are shown."
     note = f"{whole(n_shown)} of {whole(n)} examples are shown"

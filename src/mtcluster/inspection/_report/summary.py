@@ -12,7 +12,7 @@ from sklearn.exceptions import NotFittedError
 from ...core.arrays import Array
 from .._certainty import check_stability
 from .._explanation import describe, relatedness_sentence
-from .._fitted import PER_ROW, PER_TASK, comparable, on_host, sharing, without_rows
+from .._fitted import PER_ROW, PER_TASK, comparable, n_rows_of, on_host, sharing, without_rows
 from .._gaps import missing_of, missing_sentences
 from .._meaning import meaning
 from .._outliers import easiness, outlier_scores
@@ -102,7 +102,7 @@ def _parts(model: Any, given: Given) -> dict[str, Any]:
         else f"{count(model.n_clusters_, 'cluster')} in {count(m, 'data set')}",
         "method": text(model.method),
         "metric": model.metric_,
-        "n_rows": n,
+        "n_rows": n_rows_of(model),
         "n_features": d,
         "n_clusters": model.n_clusters_,
         "n_numbers": c,
@@ -200,7 +200,8 @@ def _missing(model: Any, features: list[str], names: list[str]) -> dict[str, Any
 
 def _overview(model: Any, data: dict[str, Any]) -> dict[str, Any]:
     (m, _, d), c = model.task_centers_.shape, model.n_clusters_
-    rows = f"{count(len(model.labels_), 'example')} (rows) with {count(d, 'feature')} (columns)"
+    n = n_rows_of(model)
+    rows = f"{count(n, 'example')} (rows) with {count(d, 'feature')} (columns)"
     away = int(np.count_nonzero(without_rows(model)))
     came = f"{rows} in {count(m - away, 'data set')}, {'each ' * (m - away > 1)}called a task here."
     if away:
@@ -213,8 +214,16 @@ def _overview(model: Any, data: dict[str, Any]) -> dict[str, Any]:
         then += ", all tasks together: a cluster number stands for the same group in every task that has it"
     elif m > 1:
         then += ", each task on its own"
+    part = (
+        [
+            f"The map, single examples and shares of outliers are those of a random sample of "
+            f"{count(len(model.labels_), 'example')} (rows); numbers of rows in clusters are those of all."
+        ]
+        if n > len(model.labels_)
+        else []
+    )
     return {
-        "sentences": [came, f"{then}."],
+        "sentences": [came, f"{then}.", *part],
         "lines": [text(line, 1000) for line in data.get("lines", [])],
         "files": [
             {"name": text(file["name"], 200), "rows": file.get("rows"), "bytes": file.get("bytes")}

@@ -1,0 +1,127 @@
+"""`mtcluster predict` for files larger than memory: a folder of Parquet files with the labels comes out."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..._utils.files import replacing_folder
+from ..._utils.text import count, listed
+from ...core.arrays import host
+from ...preprocessing._spelling import plain_name
+from ..cleaning import Checking, refuse_stops
+from ..console import Console
+from ..errors import InputError, input_errors
+from ..modelling import WRITING, noted
+from ..predict import unseen_categories
+from ..preparing import READING
+from ..readers import ColumnRoles
+from . import passes, place
+from .pieces import large_groups
+from .preparing import arrays_of, named
+from .table import Table, opened
+from .writing import How, belonging_name, usual_losses, without_values, write_labels
+
+
+def run_large(arguments: Namespace, contents: dict[str, Any], console: Console) -> dict[str, Any]:
+    """Label the rows of files piece by piece; returns what is printed."""
+    if not contents["preprocessor"].is_table_:
+        raise InputError(f"--out-of-core reads tables, and {arguments.model} was fitted to a matrix: leave it out.")
+    with (
+        _new_folder(arguments.out, force=arguments.force) as out,
+        console.working(READING + WRITING),
+        place.working(arguments, out) as values,
+    ):
+        console.begin(f"reading the tasks of {count(len(arguments.files), 'file')}")
+        table, notes = _table_like_fit(arguments, contents)
+        model, preprocessor = contents["model"], contents["preprocessor"]
+        n_features, dtype = len(preprocessor.get_feature_names_out()), host(model.task_centers_).dtype
+        X, tasks, told = arrays_of(table, preprocessor, n_features, dtype, values)
+        unseen = passes.unseen(table, preprocessor).items()
+        notes += [*large_groups(table.pieces), *told, *(unseen_categories(name, found) for name, found in unseen)]
+        console.finish(READING)
+        console.begin(f"labelling {count(table.n_rows, 'row')}")
+        with noted() as warned, input_errors():
+            sizes = _labelled(out, table, model, X, tasks).sum(axis=0).tolist()
+        console.finish(WRITING)
+    notes += warned
+    for note in notes:
+        console.note(f"note: {note}")
+    *clusters, n_new, n_empty = sizes
+    said = {str(j): n for j, n in [(-1, n_new + n_empty), *enumerate(clusters)] if n}
+    told_all = {"n_new": n_new, "n_without_values": n_empty, "notes": notes}
+    return {"out": str(arguments.out), "n_rows": table.n_rows, "sizes": said} | told_all
+
+
+def _labelled(out: Path, table: Table, model: Any, X: Any, tasks: Any) -> Any:
+    """Write the labels of all rows, and count those of each task and cluster."""
+    labels, belonging, losses = model.predict(X, tasks=tasks), None, None
+    name, usual = "", {"": 1.0}
+    if hasattr(model, "predict_proba"):
+        belonging, losses = model.predict_proba(X, tasks=tasks), -model.score_samples(X, tasks=tasks)
+        known = np.array([str(task) for task in host(model.tasks_).tolist()])
+        name, usual = belonging_name(model), usual_losses(host(model.losses_), known[host(model.task_indices_)])
+    n_numbers = int(model.task_centers_.shape[1])
+    how = How(table.rules, table.tasks, n_numbers, name, usual)
+    return write_labels(out, table, (labels, belonging, losses, without_values(X)), how)
+
+
+def _table_like_fit(arguments: Namespace, contents: dict[str, Any]) -> tuple[Table, list[str]]:
+    """The pieces of files with the columns and the names of tasks of the fit, and notes about them."""
+    asked = {"task": arguments.task, "id": arguments.id}
+    before, checking = ColumnRoles(**contents["roles"]), Checking(**contents.get("checking", {}))
+    roles = ColumnRoles(
+        **{name: column or getattr(before, name) for name, column in asked.items()},
+        features=tuple(contents["columns"]),
+        optional=tuple(name for name, column in asked.items() if column is None),
+        encoding=arguments.encoding,
+    )
+    table = opened(arguments.files, roles, new_rows=True)
+    rules = replace(table.rules, names=tuple(contents["columns"]), missing=checking.missing)
+    how = Checking(drop_unnamed=arguments.drop_unnamed, keep_spelling=True)
+    table, findings = named(replace(table, rules=rules), how)
+    unnamed = [one for one in findings if one.kind == "unnamed"]
+    refuse_stops(unnamed, table.name)
+    notes = [f"{one.found} {one.done}" for one in unnamed]
+    known = {plain_name(str(task)): str(task) for task in contents["model"].tasks_.tolist()}
+    others = {} if checking.keep_spelling else _spelt(table, known)
+    if others:
+        sizes = tuple(_joined(own, others) for own in table.sizes)
+        table = replace(table, rules=replace(table.rules, joined=others), sizes=sizes)
+        pairs = listed(f"{name!r} as {best!r}" for name, best in sorted(others.items()))
+        notes.append(f"Names of tasks that differ from those of the fit by case or blanks alone: {pairs}.")
+    return table, notes
+
+
+def _spelt(table: Table, known: dict[str, str]) -> dict[str, str]:
+    """Names of tasks, and those of the fit that they stand for."""
+    pairs = ((task, known.get(plain_name(task))) for task in table.tasks)
+    return {task: best for task, best in pairs if best is not None and best != task}
+
+
+def _joined(own: dict[str, int], others: dict[str, str]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for task, n in own.items():
+        found[others.get(task, task)] = found.get(others.get(task, task), 0) + n
+    return found
+
+
+@contextmanager
+def _new_folder(out: Path, *, force: bool) -> Iterator[Path]:
+    """A folder to fill, which becomes `out` if the block succeeds; only parts of labels are replaced, with `force`."""
+    if out.exists() and not out.is_dir():
+        raise InputError(f"--out {out} is a file: name a folder, as --out-of-core writes several files.")
+    there = sorted(path.name for path in out.iterdir()) if out.exists() else []
+    foreign = [name for name in there if not (name.startswith("part-") and name.endswith(".parquet"))]
+    if foreign:
+        raise InputError(f"--out {out} contains {foreign[0]!r}, which is no part of labels: name another folder.")
+    if there and not force:
+        raise InputError(f"--out {out} already contains labels: add --force to replace them, or name another folder.")
+    with replacing_folder(out) as temporary:
+        yield temporary
