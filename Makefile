@@ -27,7 +27,7 @@ minimum: $(MINIMUM)/.test
 # Writes these versions again, after a lower bound has changed.
 versions: $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet 'uv>=0.5'
-	$(BIN)/uv pip compile --quiet --no-config --resolution lowest-direct --python-version 3.11 --only-binary :all: --no-annotate \
+	$(BIN)/uv pip compile --quiet --no-config --upgrade --resolution lowest-direct --python-version 3.11 --only-binary :all: --no-annotate \
 		--extra test --output-file packaging/minimum.txt pyproject.toml
 
 # After tests with PYTEST="--cov": all rooms, and the four that must be covered.
