@@ -2,11 +2,13 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+MINIMUM := .venv-minimum
+QUICK := not slow and not browser and not dask and not gpu and not data
 COVERED := src/mtcluster/core/*,src/mtcluster/engines/*,src/mtcluster/consensus/*,src/mtcluster/estimators/*
 
 export MTCLUSTER_DATA ?= $(abspath ../shared/data)
 
-.PHONY: demo test quick coverage lint bench docs dist clean
+.PHONY: demo test quick minimum versions coverage lint bench docs dist clean
 
 demo: $(VENV)/.core
 	$(BIN)/mtcluster demo
@@ -16,7 +18,17 @@ test: $(VENV)/.test
 	SCIPY_ARRAY_API=1 $(BIN)/python -m pytest -n auto $(PYTEST)
 
 quick: $(VENV)/.test
-	$(BIN)/python -m pytest -n 2 -m "not slow and not browser and not dask and not gpu and not data" tests $(PYTEST)
+	$(BIN)/python -m pytest -n 2 -m "$(QUICK)" tests $(PYTEST)
+
+# The fast tests with the lowest versions that pyproject.toml allows, in an environment of their own.
+minimum: $(MINIMUM)/.test
+	$(MINIMUM)/bin/python -m pytest -n 2 -m "$(QUICK)" tests $(PYTEST)
+
+# Writes these versions again, after a lower bound has changed.
+versions: $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet 'uv>=0.5'
+	$(BIN)/uv pip compile --quiet --no-config --upgrade --resolution lowest-direct --python-version 3.11 --only-binary :all: --no-annotate \
+		--extra test --output-file packaging/minimum.txt pyproject.toml
 
 # After tests with PYTEST="--cov": all rooms, and the four that must be covered.
 coverage: $(VENV)/.test
@@ -51,6 +63,11 @@ $(VENV)/.test: pyproject.toml | $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet --editable '.[test]'
 	touch $@
 
+$(MINIMUM)/.test: pyproject.toml packaging/minimum.txt
+	$(PYTHON) -m venv --clear $(MINIMUM)
+	$(MINIMUM)/bin/python -m pip install --quiet --only-binary :all: --constraint packaging/minimum.txt --editable '.[test]'
+	touch $@
+
 $(VENV)/.lint: pyproject.toml | $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet --editable '.[lint]'
 	touch $@
@@ -68,4 +85,4 @@ $(VENV)/.dist: pyproject.toml | $(VENV)/bin/python
 	touch $@
 
 clean:
-	rm -rf $(VENV) build dist .pytest_cache .ruff_cache .mypy_cache .hypothesis .coverage .coverage.*
+	rm -rf $(VENV) $(MINIMUM) build dist .pytest_cache .ruff_cache .mypy_cache .hypothesis .coverage .coverage.*

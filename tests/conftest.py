@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import settings
 from scipy import sparse
 
 from mtcluster.datasets import load_task_set, make_multitask_blobs
@@ -13,6 +14,8 @@ from mtcluster.datasets import load_task_set, make_multitask_blobs
 HERE = Path(__file__).parent
 DATA_HOME = os.environ.get("MTCLUSTER_DATA")
 os.environ.setdefault("MPLBACKEND", "agg")  # no test opens a window
+settings.register_profile("without a clock", deadline=None)  # a busy machine is no failure
+settings.load_profile("without a clock")
 
 
 @pytest.fixture(autouse=True)

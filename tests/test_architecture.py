@@ -28,7 +28,16 @@ ARROWS = {
     "inspection": ENGINE_ROOM,
     "plotting": {*ENGINE_ROOM, "inspection"},
     "interop": {*ENGINE_ROOM, "inspection", "preprocessing"},
-    "mtcluster": ENGINE_ROOM,
+    "mtcluster": {
+        *ENGINE_ROOM,
+        "metrics",
+        "datasets",
+        "preprocessing",
+        "model_selection",
+        "inspection",
+        "plotting",
+        "interop",
+    },
 }
 BELOW = {*ARROWS}
 ARROWS |= {"cli": BELOW, "benchmark": {*BELOW, "cli"}, "__main__": {"cli"}}
@@ -50,8 +59,13 @@ def tree_of(name):
 
 @cache
 def imports_of(name):
-    """(absolute name, whether it is imported inside a function) of every import of a module."""
+    """(absolute name, whether it is imported inside a function or for type checkers) of every import of a module."""
     return list(imports_in(name))
+
+
+def for_types(node):
+    """Is this `if TYPE_CHECKING:`?"""
+    return isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
 
 
 def imports_in(name):
@@ -59,7 +73,7 @@ def imports_in(name):
     inside = {
         id(node)
         for function in ast.walk(tree_of(name))
-        if isinstance(function, ast.FunctionDef)
+        if isinstance(function, ast.FunctionDef) or (isinstance(function, ast.If) and for_types(function))
         for node in ast.walk(function)
     }
     for node in ast.walk(tree_of(name)):

@@ -6,6 +6,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from . import datasets as datasets
+    from . import inspection as inspection
+    from . import interop as interop
+    from . import metrics as metrics
+    from . import model_selection as model_selection
+    from . import plotting as plotting
+    from . import preprocessing as preprocessing
     from .consensus import Consensus, ConsensusEvidence, Decisions, Matching
     from .estimators import ASI, LSSMTC, SPMTC, MultiTaskGaussianMixture, PerTask, Pooled
 
@@ -31,20 +38,22 @@ _HOMES = {
 _MODULES = ("datasets", "inspection", "interop", "metrics", "model_selection", "plotting", "preprocessing")
 
 
-def __getattr__(name: str) -> Any:
-    """A public name, imported when it is first used: `mtcluster --help` does not wait for scikit-learn."""
-    if name == "__version__":
-        from importlib.metadata import version
+if not TYPE_CHECKING:  # type checkers read the imports above, and report names that do not exist
 
-        value: Any = version(__name__)
-    elif name in _HOMES:
-        value = getattr(import_module(f".{_HOMES[name]}", __name__), name)
-    elif name in (*_MODULES, *_HOMES.values()):
-        value = import_module(f".{name}", __name__)
-    else:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    globals()[name] = value
-    return value
+    def __getattr__(name: str) -> Any:
+        """A public name, imported when it is first used: `mtcluster --help` does not wait for scikit-learn."""
+        if name == "__version__":
+            from importlib.metadata import version
+
+            value: Any = version(__name__)
+        elif name in _HOMES:
+            value = getattr(import_module(f".{_HOMES[name]}", __name__), name)
+        elif name in (*_MODULES, *_HOMES.values()):
+            value = import_module(f".{name}", __name__)
+        else:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        globals()[name] = value
+        return value
 
 
 def __dir__() -> list[str]:

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import pkgutil
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, TypeVar
 
 from sklearn import get_config  # type: ignore[attr-defined]
-from sklearn.base import _fit_context as fit_context
+from sklearn.base import _fit_context
 from sklearn.externals.array_api_compat import array_namespace
 from sklearn.utils import _safe_indexing as safe_indexing
 from sklearn.utils._array_api import get_namespace
 from sklearn.utils._openmp_helpers import _openmp_effective_n_threads as openmp_threads
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils.metaestimators import available_if as _available_if
 from sklearn.utils.validation import _num_samples as num_samples
 
 try:
@@ -24,6 +25,21 @@ except ImportError:  # scikit-learn before 1.9
 
     class CallbackSupportMixin:  # type: ignore[no-redef]
         """Stands in where scikit-learn has no callbacks."""
+
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+def fit_context(*, prefer_skip_nested_validation: bool) -> Callable[[Method], Method]:
+    """scikit-learn's decorator of `fit`, with a type, so that type checkers keep that of the method."""
+    decorate: Callable[[Method], Method] = _fit_context(prefer_skip_nested_validation=prefer_skip_nested_validation)
+    return decorate
+
+
+def available_if(condition: Callable[[Any], bool]) -> Callable[[Method], Method]:
+    """scikit-learn's decorator of methods that not every estimator of a class has, with a type likewise."""
+    decorate: Callable[[Method], Method] = _available_if(condition)
+    return decorate
 
 
 class Registered(StrOptions):
@@ -79,6 +95,7 @@ __all__ = [
     "Registered",
     "StrOptions",
     "array_namespace",
+    "available_if",
     "fit_context",
     "get_config",
     "get_namespace",

@@ -53,7 +53,7 @@ def test_a_matrix_whose_first_lines_promise_too_much(run, tmp_path):
 
 
 def test_a_matrix_with_a_zero_byte(run, tmp_path):
-    io.mmwrite(tmp_path / "a.mtx", sparse.random_array((9, 3), density=0.9, rng=0))
+    io.mmwrite(tmp_path / "a.mtx", sparse.random(9, 3, density=0.9, random_state=0))
     data = (tmp_path / "a.mtx").read_bytes()
     (tmp_path / "b.mtx").write_bytes(data[:70] + b"\0" + data[70:])
     refused(run, "a.mtx", "b.mtx", words=["b.mtx", "zero bytes"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from copy import copy
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from sklearn.utils.validation import check_is_fitted
 
@@ -31,7 +31,7 @@ class AdaptingMixin(FittedModelMixin):
         novelty: str = "flag",
         novelty_rate: float = RATE,
         update: bool = False,
-    ) -> Any:
+    ) -> Self:
         """A new model that serves further tasks too; this one does not change.
 
         A task that joins is placed by its clusters: where it lies, which of the known clusters it holds, and its own

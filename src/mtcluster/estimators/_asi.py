@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ._base import MultiTaskClusterer
+from ._numbers import NumberOfClusters
 
 
 class ASI(MultiTaskClusterer):
@@ -147,7 +148,7 @@ class ASI(MultiTaskClusterer):
 
     def __init__(
         self,
-        n_clusters: int = 8,
+        n_clusters: NumberOfClusters = 8,
         *,
         coupling: str = "reconstruction",
         membership: str = "auto",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin
@@ -80,7 +80,7 @@ class MultiTaskClusterer(
 
     @restores
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any = None, *, tasks: Any = None, sample_weight: Any = None, previous: Any = None) -> Any:
+    def fit(self, X: Any, y: Any = None, *, tasks: Any = None, sample_weight: Any = None, previous: Any = None) -> Self:
         """Cluster all tasks together.
 
         Parameters
@@ -255,9 +255,10 @@ class MultiTaskClusterer(
         Ms = run.centers.Ms.astype(np.float64)
         self.cluster_presence_ = cluster_presence(engine, model, run.memberships, self.cluster_sizes_)
         self.task_relatedness_ = relatedness_by_common(Ms, self.cluster_sizes_, self.cluster_presence_)
-        self.cluster_support_ = settled.support
-        if settled.support is None:
-            self.cluster_support_ = support(Ms, self.cluster_sizes_, self.within_weight_ < 1)
+        counted = settled.support
+        if counted is None:
+            counted = support(Ms, self.cluster_sizes_, self.within_weight_ < 1)
+        self.cluster_support_ = counted
         self.objective_trace_ = run.fit.traces
         self.n_iter_ = sum(len(trace) for trace in run.fit.traces)
         self.converged_ = run.fit.converged

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.utils import get_tags
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from .._sklearn_compat import HasMethods, fit_context
+from .._sklearn_compat import HasMethods, available_if, fit_context
 from .._utils.restoring import restores
 from .._utils.tasks import positions
 from ..core.arrays import Array, is_sparse
@@ -83,7 +82,7 @@ class PerTask(_Baseline):
 
     @restores
     @fit_context(prefer_skip_nested_validation=False)
-    def fit(self, X: Any, y: Any = None, *, tasks: Any = None, sample_weight: Any = None) -> Any:
+    def fit(self, X: Any, y: Any = None, *, tasks: Any = None, sample_weight: Any = None) -> Self:
         """Fit one clusterer per task.
 
         Parameters
@@ -196,7 +195,7 @@ class Pooled(_Baseline):
 
     @restores
     @fit_context(prefer_skip_nested_validation=False)
-    def fit(self, X: Any, y: Any = None, *, tasks: Any = None, sample_weight: Any = None) -> Any:
+    def fit(self, X: Any, y: Any = None, *, tasks: Any = None, sample_weight: Any = None) -> Self:
         """Fit one clusterer on all rows.
 
         Parameters

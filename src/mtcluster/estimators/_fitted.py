@@ -58,6 +58,18 @@ class FittedModelMixin(TellingMixin, ProjectingMixin):
     log_proportions_: Array
     within_weight_: Array
     cluster_sizes_: Array
+    cluster_support_: Array
+    task_relatedness_: Array
+    task_indices_: Array
+    weights_: Array
+    weight_trace_: Array
+    admitted_: Array
+    fractions_: Array
+    feature_presence_: Array
+    missing_: Array
+    objective_trace_: list[Array]
+    n_iter_: int
+    converged_: bool
     temperature_: float
     own_temperature_: float
     _memberships: Array

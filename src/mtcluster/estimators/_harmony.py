@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -56,7 +56,7 @@ class Harmonized(_Baseline):
 
     @restores
     @fit_context(prefer_skip_nested_validation=False)
-    def fit(self, X: Any, y: Any = None, *, tasks: Any = None) -> Any:
+    def fit(self, X: Any, y: Any = None, *, tasks: Any = None) -> Self:
         """Correct the rows, and fit the clusterer on them.
 
         Parameters

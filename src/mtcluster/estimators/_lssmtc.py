@@ -12,6 +12,7 @@ from ..core.offsets import OFFSETS
 from ..core.starts import STARTS
 from ._base import MultiTaskClusterer
 from ._metric import METRICS
+from ._numbers import NumberOfClusters
 from ._streaming import StreamingMixin
 
 
@@ -236,7 +237,7 @@ class LSSMTC(StreamingMixin, MultiTaskClusterer):
 
     def __init__(
         self,
-        n_clusters: int = 8,
+        n_clusters: NumberOfClusters = 8,
         *,
         coupling: str = "reconstruction",
         membership: str = "auto",

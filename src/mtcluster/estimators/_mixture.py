@@ -24,6 +24,7 @@ from ._base import MultiTaskClusterer
 from ._deciding import Settled
 from ._density import MOST_OWN, DensityMixin
 from ._multistart import Run
+from ._numbers import NumberOfClusters
 from ._previous import Previous
 
 UNRELATED = 1e-3  # κ of a task that is left alone: its centres are its own
@@ -198,7 +199,7 @@ class MultiTaskGaussianMixture(DensityMixin, MultiTaskClusterer):
 
     def __init__(
         self,
-        n_clusters: int = 8,
+        n_clusters: NumberOfClusters = 8,
         *,
         covariance_type: str = "tied",
         covariance_prior: Any = "auto",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from numbers import Integral
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from ._metric import candidates_decide, metric_of
 from ._progress import bar, warn_user
 from ._validation import check_counting
 
+NumberOfClusters = int | Literal["auto"] | tuple[int, int] | list[int]
 AUTO = range(2, 11)
 SAMPLE, TASK_SAMPLE = 1500, 50  # rows that numbers are compared on, where the metric is estimated, and least per task
 

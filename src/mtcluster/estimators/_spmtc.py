@@ -14,6 +14,7 @@ from ..core.starts import STARTS
 from ..core.weightings import SOFT_RULES, WEIGHTINGS
 from ._base import MultiTaskClusterer
 from ._metric import METRICS
+from ._numbers import NumberOfClusters
 from ._streaming import StreamingMixin
 
 
@@ -269,7 +270,7 @@ class SPMTC(StreamingMixin, MultiTaskClusterer):
 
     def __init__(
         self,
-        n_clusters: int = 8,
+        n_clusters: NumberOfClusters = 8,
         *,
         weighting: str = "soft",
         soft_rule: str = "quantile",

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
-from sklearn.utils.metaestimators import available_if
 
+from .._sklearn_compat import available_if
 from .._utils.restoring import restores
 from .._utils.tasks import label_array
 from ..core.arrays import host
@@ -39,7 +39,7 @@ class StreamingMixin:
 
     @available_if(_streams)
     @restores
-    def partial_fit(self, X: Any, y: Any = None, *, tasks: Any = None, sample_weight: Any = None) -> Any:
+    def partial_fit(self, X: Any, y: Any = None, *, tasks: Any = None, sample_weight: Any = None) -> Self:
         """Follow a stream: update the model by a batch of rows, without any of the earlier ones.
 
         The first call is `fit`. Later ones label the rows of the batch with the centres so far, and centres, offsets

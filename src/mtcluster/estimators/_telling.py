@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sklearn.utils.validation import check_is_fitted
+
+if TYPE_CHECKING:
+    from ..inspection import Relations, Report
 
 
 class TellingMixin:
@@ -23,7 +26,7 @@ class TellingMixin:
 
         print(explain(self, stability))
 
-    def relations(self) -> Any:
+    def relations(self) -> Relations:
         """Which task holds which cluster: shared, private, absent or uncertain, with the support and number of rows.
 
         Returns
@@ -47,7 +50,7 @@ class TellingMixin:
         classes: Any = None,
         cluster_names: Any = None,
         anonymous: bool = False,
-    ) -> Any:
+    ) -> Report:
         """The result as one HTML page: clusters by task, their features, a map, outliers, and what to try next.
 
         Parameters

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,6 +26,9 @@ from ._style import (
     task_names,
 )
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 NUMBERED = 20  # tasks up to which a matrix has numbers in it
 STAGE_LABELS = 12  # stages that have room for a label each
 NARROW = 0.08  # share of all iterations: the labels of shorter stages are rotated
@@ -34,7 +37,7 @@ MARKS = {"absent": "x", "private": "*", "uncertain": "$?$"}  # of clusters that 
 STAGES = "stages, by the fraction of the rows of each task that is selected"
 
 
-def plot_cluster_sizes(model: Any, ax: Any = None) -> Any:
+def plot_cluster_sizes(model: Any, ax: Any = None) -> Axes:
     """Plot the share of each cluster in each task, and mark what is not shared by all.
 
     A cross marks a cluster that a task does not hold, a star one that no other task holds, and a question mark one of
@@ -74,7 +77,7 @@ def plot_cluster_sizes(model: Any, ax: Any = None) -> Any:
     return ax
 
 
-def plot_relatedness(model: Any, ax: Any = None) -> Any:
+def plot_relatedness(model: Any, ax: Any = None) -> Axes:
     """Plot the relatedness of the tasks, the matrix `task_relatedness_` with values from 0 to 1.
 
     Two tasks that hold fewer than two common clusters cannot be compared; their cell is grey.
@@ -109,7 +112,7 @@ def plot_relatedness(model: Any, ax: Any = None) -> Any:
     return ax
 
 
-def plot_objective(model: Any, ax: Any = None) -> Any:
+def plot_objective(model: Any, ax: Any = None) -> Axes:
     """Plot the objective by iteration, with the stages of the fit.
 
     It decreases within a stage. It may increase from one stage to the next, because more rows are selected.
@@ -147,7 +150,7 @@ def plot_objective(model: Any, ax: Any = None) -> Any:
     return ax
 
 
-def plot_pace(model: Any, ax: Any = None, *, by_task: bool = False) -> Any:
+def plot_pace(model: Any, ax: Any = None, *, by_task: bool = False) -> Axes:
     """Plot the shares of rows with full weight, partial weight and no weight at each stage.
 
     Parameters
@@ -196,7 +199,7 @@ def _recorded(model: Any, name: str, function: str) -> Any:
     return found
 
 
-def plot_selection(selection: Any, ax: Any = None) -> Any:
+def plot_selection(selection: Any, ax: Any = None) -> Axes:
     """Plot stability by number of clusters next to that of data without clusters, with the suggested number marked.
 
     Bars are standard errors. Numbers that are supported are filled.
@@ -247,7 +250,7 @@ def plot_selection(selection: Any, ax: Any = None) -> Any:
     return ax
 
 
-def plot_stability(stability: Any, ax: Any = None) -> Any:
+def plot_stability(stability: Any, ax: Any = None) -> Axes:
     """Plot how far each cluster is found again in refits, next to data without clusters, with the verdict.
 
     Bars are Jaccard indices of clusters with their matches. The line is the share of all rows that keep their cluster,

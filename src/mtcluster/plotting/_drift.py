@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ._style import GREY, INK, add_legend, attribute, colors, mark, new_axes
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 SHAPES = {"born": "^", "vanished": "v", "returned": ">", "died": "x"}
 
 
-def plot_drift(model: Any, ax: Any = None) -> Any:
+def plot_drift(model: Any, ax: Any = None) -> Axes:
     """Plot how far the rows of each cluster, and of the tasks as a whole, lay from where they had been, by batch.
 
     A line is the largest distance over the tasks, in units of the spread within clusters; it is broken where the

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from operator import index
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,6 +25,9 @@ from ._style import (
     task_names,
 )
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 MARKERS = "o^sDvPX*<>"
 
 
@@ -35,7 +38,7 @@ def plot_tasks(
     color: str = "cluster",
     axes: Sequence[int] = (0, 1),
     tasks: Iterable[Any] | None = None,
-) -> Any:
+) -> Axes:
     """Plot the map of the rows in the shared subspace, with all tasks in a common frame.
 
     Its axes are the directions that separate the clusters best. A number is drawn at the median of each cluster, rows
