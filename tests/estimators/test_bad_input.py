@@ -215,7 +215,6 @@ def test_zeros_in_a_nonnegative_start_warn():
     [
         (lambda X: X * 1e152, None, "squares overflow in float64: the norm of the longest row"),
         (lambda X: X * 1e200, None, "squares overflow in float64"),
-        (lambda X: X * 1e-200, None, "so small that their squares vanish in float64"),
         (lambda X: X, 1e200, "sample_weight adds up to .* rescale the weights"),
         (lambda X: X, 1e308, "sample_weight adds up to inf"),
         (lambda X: X * 1e140, 1e50, "X together with sample_weight holds values whose squares overflow"),
@@ -265,3 +264,8 @@ def test_labels_of_tasks_may_differ_by_a_zero_character():
     model = SPMTC(2, random_state=0).fit(X, tasks=tasks)
     assert model.tasks_.tolist() == names
     np.testing.assert_array_equal(model.predict(X, tasks=tasks), model.labels_)
+
+
+def test_values_whose_squares_vanish_are_told():
+    with pytest.warns(UserWarning, match="so small that their squares vanish in float64: rescale X"):
+        SPMTC(2, random_state=0).fit(X * 1e-200, tasks=TASKS)

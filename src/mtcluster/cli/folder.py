@@ -157,9 +157,9 @@ def load_model(folder: Path) -> dict[str, Any]:
     if not path.is_file():
         raise InputError(f"{folder} is incomplete, as {MODEL} is missing: fit again.")
     try:
+        model = load(path)
         if not is_sealed(path.read_bytes()):
             raise InputError(f"This model file is damaged: {path} does not match its checksum. Fit again.")
-        model = load(path)
     except ValueError as error:
         raise InputError(f"This model file is damaged: {error}" if "damaged" in str(error) else str(error)) from error
     parts = {"model": BaseEstimator, "preprocessor": TablePreprocessor, "columns": list, "roles": dict, "findings": str}

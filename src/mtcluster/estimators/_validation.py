@@ -15,6 +15,7 @@ from ..core.arrays import Array, Columns, Summary, host
 from ..engines import Engine, LocalData, LocalEngine, engine_of
 from ._columns import columns_of, matched, places, record
 from ._matrices import check_finite, in_double, library, matrix_of, named_error, near, numbers_in, quoted, rows_of
+from ._progress import warn_user
 from ._task_column import read_column
 
 HEADROOM = 1e4  # factor by which sums of squares may grow on the way
@@ -112,7 +113,7 @@ def check_gaps(estimator: Any, engine: Engine) -> None:
 
 
 def check_range(engine: Engine) -> None:
-    """Squares of values and weights, and their sums, must be numbers of the floating type of the rows."""
+    """Squares of values and weights, and their sums, must not overflow in the floating type of the rows, nor vanish."""
     seen, limits = engine.summary, np.finfo(str(engine.dtype).rpartition(".")[2])
     total, largest = float(seen.sizes.sum()), float(limits.max) / HEADROOM
     if not total < largest**0.5:
@@ -125,7 +126,7 @@ def check_range(engine: Engine) -> None:
         told = f": the norm of the longest row is {longest:.1e}" if np.isfinite(longest) else ""
         raise ValueError(f"X{weights} holds values whose squares overflow in {limits.dtype}{told}. Rescale X.")
     if seen.energy < total * float(limits.tiny) / float(limits.eps) and np.any(seen.sums):
-        raise ValueError(f"X holds values so small that their squares vanish in {limits.dtype}. Rescale X.")
+        warn_user(f"X holds values so small that their squares vanish in {limits.dtype}: rescale X.")
 
 
 def loses_digits(seen: Summary) -> bool:
