@@ -48,7 +48,7 @@ def test_y_beside_tasks_is_ignored_in_silence(estimator, blobs):
     estimator.fit(X, y, tasks=tasks)
     estimator.fit_predict(X, y, tasks=tasks)
     estimator.fit([X[tasks == 0], X[tasks == 1]], y)
-    estimator.fit(X)
+    assert len(estimator.fit(X).labels_) == len(X)
 
 
 def test_pipelines_warn_once_and_not_where_tasks_are_routed(blobs):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from argparse import Namespace
 from typing import Any
 
@@ -12,7 +11,7 @@ from .._utils.tables import Table
 from .._utils.text import count
 from ..core.arrays import host
 from ..inspection._relations import relations
-from . import folder, layout
+from . import folder
 from .cleaning import Checking
 from .console import Console
 from .errors import InputError, input_errors, need
@@ -55,8 +54,7 @@ def run(arguments: Namespace, console: Console) -> dict[str, Any]:
         report = report_of(arguments, rows, adapted, settings, lines, None)
         related = relations(adapted)
         lines += write_results(out, rows, adapted, adapted, related, report, None)
-        text = json.dumps(settings, indent=2, ensure_ascii=False, allow_nan=False)
-        (out / layout.SETTINGS).write_text(text + "\n", encoding="utf-8")
+        folder.write_settings(out, settings)
         console.finish(WRITING)
     names = [str(task) for task in adapted.tasks_.tolist()]
     return {

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import bz2
 import csv
-import gzip
-import lzma
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -14,10 +11,9 @@ import numpy as np
 
 from ..core.arrays import Array
 from .readers import ColumnRoles, Dataset
-from .readers.base import kind_of
+from .readers.base import OPENERS, kind_of
 from .readers.delimited import separator_of, start_of
 
-OPENERS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 Columns = dict[str, list[Any]]  # one value per row of a file, None for rows that were left out
 
 

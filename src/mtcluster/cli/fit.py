@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from argparse import Namespace
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -72,8 +71,7 @@ def run(arguments: Namespace, console: Console) -> dict[str, Any]:
         if rows.previous is not None:
             table = model.changes_.table
             folder.write_csv(out / layout.CHANGES, table | {"share": [round(share, 6) for share in table["share"]]})
-        text = json.dumps(settings, indent=2, ensure_ascii=False, allow_nan=False)
-        (out / layout.SETTINGS).write_text(text + "\n", encoding="utf-8")
+        folder.write_settings(out, settings)
         console.finish(WRITING)
     n_empty = int(np.count_nonzero(without_values(rows.X)))
     counts = {"n_rows": len(rows.data), "n_clusters": n_clusters, "n_without_values": n_empty}

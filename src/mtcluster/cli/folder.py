@@ -147,6 +147,12 @@ def center_columns(model: Any, names: list[str], in_units: Callable[..., Array],
     return columns
 
 
+def write_settings(out: Path, settings: dict[str, Any]) -> None:
+    """Write settings.json, the last file of a folder."""
+    text = json.dumps(settings, indent=2, ensure_ascii=False, allow_nan=False)
+    (out / SETTINGS).write_text(text + "\n", encoding="utf-8")
+
+
 def load_model(folder: Path) -> dict[str, Any]:
     """The contents of model.skops, if this version of mtcluster wrote it; nothing in it is executed."""
     _check_settings(folder)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from argparse import Namespace
 from pathlib import Path
 from time import perf_counter
@@ -59,8 +58,7 @@ def run_large(arguments: Namespace, console: Console) -> dict[str, Any]:
         report = report_of(arguments, rows, described, settings, lines, found)
         related = relations(described)
         write_model(out, rows, kept, described, related, report)
-        text = json.dumps(settings, indent=2, ensure_ascii=False, allow_nan=False)
-        (out / layout.SETTINGS).write_text(text + "\n", encoding="utf-8")
+        folder.write_settings(out, settings)
         console.finish(WRITING)
     counts = {"n_rows": large.table.n_rows, "n_clusters": n_clusters, "n_without_values": int(sizes[:, -1].sum())}
     result = {"out": str(arguments.out), **counts, **found_in(kept, described, related, found, report, settings)}

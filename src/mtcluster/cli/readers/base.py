@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import bz2
+import gzip
+import lzma
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
@@ -18,6 +21,8 @@ from ..errors import InputError
 
 LARGEST_WHOLE = 2**53  # whole numbers below it are exact as floats
 COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
+# Compressions that Python itself reads and writes.
+OPENERS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 ROLES = ("task", "id", "label")
 LISTS = ("features", "text", "drop")
 

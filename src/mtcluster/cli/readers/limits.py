@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import bz2
-import gzip
-import lzma
 import os
 import re
 import zipfile
@@ -13,11 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import InputError
-from .base import COMPRESSED, kind_of
+from .base import COMPRESSED, OPENERS, kind_of
 
 CHUNK = 2**22  # bytes that are read at a time
 MOST_RATIO = 1100  # to which gzip can compress
-OPENERS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 CELL = re.compile(rb'<c\b[^>]*?\br="([A-Z]{1,3})(\d{1,7})"')
 CELL_BYTES = 64  # of a cell of Excel in memory
 NUMBER_BYTES = 8
