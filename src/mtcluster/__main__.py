@@ -1,19 +1,25 @@
-"""`mtcluster` and `python -m mtcluster`: the command line, ready to be interrupted before anything else is imported."""
+"""`mtcluster` and `python -m mtcluster`: the command line, ready to be stopped before anything else is imported."""
 
-import signal
 import sys
+
+from .cli import signals
 
 
 def run() -> int:
-    """Run the command line, and return its exit code; 130 if it is interrupted at any moment."""
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # batch systems stop programs with it
+    """Run the command line, and return its exit code; 130 if it is stopped at any moment."""
     try:
+        signals.heed()
         from .cli.main import main
 
         return main()
     except KeyboardInterrupt:
-        print("mtcluster: stopped; nothing was written.", file=sys.stderr)
-        return 130
+        from .cli import stopping
+
+        print("mtcluster: stopped.", file=sys.stderr)
+        return stopping.exit_code()
+    except MemoryError:
+        print("mtcluster: not enough memory to start.", file=sys.stderr)
+        return 2
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """Files and folders take their place complete, or leave everything as it was."""
 
+import errno
 import os
 import signal
 import stat
@@ -9,7 +10,7 @@ import sys
 import pytest
 
 from mtcluster._utils import files
-from mtcluster._utils.files import replacing, replacing_folder, uninterrupted
+from mtcluster._utils.files import may_pass, replacing, replacing_folder, uninterrupted
 
 
 def mode(path):
@@ -212,6 +213,7 @@ def test_a_folder_is_replaced_as_a_whole(tmp_path, can_exchange, monkeypatch):
 def test_the_old_folder_is_found_if_a_process_is_killed_between_two_steps(tmp_path, dead):
     """Where the system cannot exchange two folders in one step."""
     code = f"""
+import errno
 import os
 from pathlib import Path
 from mtcluster._utils import files
@@ -234,3 +236,10 @@ with files.replacing_folder({str(tmp_path / "run")!r}) as temporary:
     assert len(said) == 2
     assert (tmp_path / "run" / "old").read_text() == "1"
     assert [path.name for path in tmp_path.iterdir()] == ["run"]
+
+
+def test_errors_that_another_attempt_may_not_meet():
+    assert may_pass(OSError("the line is down"))
+    assert may_pass(OSError(errno.EIO, "input/output error"))
+    assert not may_pass(FileNotFoundError(errno.ENOENT, "no such file"))
+    assert not may_pass(OSError(errno.ENOSPC, "no space left on device"))

@@ -16,8 +16,8 @@ import signal
 import socket
 import threading
 import zlib
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 PREFIX = ".mtcluster-"  # of the names of files and folders that are not finished
@@ -25,11 +25,19 @@ OLD = ".old."  # in the name of a folder that is moved away until another is in 
 HIDDEN = re.compile(
     rf"{re.escape(PREFIX)}(?P<host>[0-9a-f]{{8}})-(?P<process>\d+)-[0-9a-f]+({re.escape(OLD)}(?P<name>.+))?"
 )
+STAYING = (  # numbers of errors that another attempt does not change
+    errno.ENOENT, errno.EACCES, errno.EPERM, errno.EISDIR, errno.ENOTDIR, errno.EROFS, errno.ENOSPC, errno.EDQUOT,
+    errno.EFBIG,
+)  # fmt: skip
 AT_FDCWD, EXCHANGE = -100, 2  # of Linux's renameat2
 
 
+def _nothing() -> None:
+    """What is done where nobody wants to be told."""
+
+
 @contextmanager
-def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
+def replacing(path: str | os.PathLike[str], *, done: Callable[[], None] = _nothing) -> Iterator[Path]:
     """Write a file that replaces `path` at the end of the block.
 
     Parameters
@@ -37,6 +45,8 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     path : path
         Where the file is to go. A symbolic link is followed. A file that is already there keeps its permissions, a new
         one gets those of the user's umask.
+    done : callable
+        Called as soon as the file is in its place.
 
     Yields
     ------
@@ -68,14 +78,20 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
         if target.exists():
             shutil.copymode(target, temporary)
         _sync(temporary)
-        temporary.replace(target)
-        _sync(target.parent)
-    finally:
-        temporary.unlink(missing_ok=True)
+        with uninterrupted():
+            temporary.replace(target)
+            done()
+            _sync_names(target.parent)
+    except BaseException:
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
+        raise
 
 
 @contextmanager
-def replacing_folder(path: str | os.PathLike[str], *, last: str = "") -> Iterator[Path]:
+def replacing_folder(
+    path: str | os.PathLike[str], *, last: str = "", done: Callable[[], None] = _nothing
+) -> Iterator[Path]:
     """Fill a folder that replaces `path` at the end of the block.
 
     Parameters
@@ -86,6 +102,8 @@ def replacing_folder(path: str | os.PathLike[str], *, last: str = "") -> Iterato
     last : str
         The file that is moved last where files have to be moved one by one: into a mount point, which cannot itself be
         replaced.
+    done : callable
+        Called as soon as the folder is in its place.
 
     Yields
     ------
@@ -108,14 +126,26 @@ def replacing_folder(path: str | os.PathLike[str], *, last: str = "") -> Iterato
                     if item.is_dir():
                         shutil.rmtree(target / item.name, ignore_errors=True)
                     item.replace(target / item.name)
+                done()
             else:
-                _swap(temporary, target)
-        made = []
+                _swap(temporary, target, done)
+            made = []
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
         for parent in made:
             if parent.is_dir() and not any(parent.iterdir()):
                 parent.rmdir()
+
+
+@contextmanager
+def scratch(folder: Path) -> Iterator[Path]:
+    """A hidden folder within another for the time of the block; `tidy` removes what a stopped process leaves of it."""
+    path = _hidden(folder)
+    path.mkdir()
+    try:
+        yield path
+    finally:
+        shutil.rmtree(path, ignore_errors=True)
 
 
 @contextmanager
@@ -202,6 +232,12 @@ def _sync(path: Path) -> None:
         os.close(descriptor)
 
 
+def _sync_names(folder: Path) -> None:
+    """Bring the names in a folder to the disk, if that is possible: what they name is whole with or without it."""
+    with suppress(OSError):
+        _sync(folder)
+
+
 def _sync_all(folder: Path) -> None:
     for root, _, names in os.walk(folder):
         for name in names:
@@ -218,11 +254,13 @@ def _naming(path: str | os.PathLike[str]) -> Iterator[None]:
         raise OSError(error.errno, error.strerror, os.fspath(path)) from error
 
 
-def _swap(new: Path, target: Path) -> None:
+def _swap(new: Path, target: Path, done: Callable[[], None]) -> None:
     """Move a folder to where another may be, in one step where the system can; at any moment one of them is found."""
     if not target.exists():
         new.rename(target)
+        done()
     elif _exchange(new, target):
+        done()
         shutil.rmtree(new, ignore_errors=True)
     else:
         old = _hidden(target.parent, f"{OLD}{target.name}")  # `tidy` puts it back if this process is stopped here
@@ -232,8 +270,9 @@ def _swap(new: Path, target: Path) -> None:
         except BaseException:
             old.rename(target)
             raise
+        done()
         shutil.rmtree(old, ignore_errors=True)
-    _sync(target.parent)
+    _sync_names(target.parent)
 
 
 def _exchange(a: Path, b: Path) -> bool:
@@ -243,3 +282,8 @@ def _exchange(a: Path, b: Path) -> bool:
     except (OSError, AttributeError, TypeError):
         return False
     return rename(AT_FDCWD, os.fsencode(a), AT_FDCWD, os.fsencode(b), EXCHANGE) == 0
+
+
+def may_pass(error: OSError) -> bool:
+    """Whether another attempt may succeed, as after an error of a network."""
+    return error.errno not in STAYING

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from .._utils.files import replacing
+from ..cli import stopping
 from . import (
     figures,
     integration,
@@ -157,7 +158,7 @@ def run(arguments: argparse.Namespace) -> int:
             f"\nmtcluster benchmark: stopped. Finished runs are kept in {arguments.out}; continue with --resume.",
             file=sys.stderr,
         )
-        return 130
+        return stopping.exit_code()
     return 2
 
 

@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import Any
 
+from .stopping import check
+
 
 class Console:
     """Shows on standard error what is being done, and about how long it will still take."""
@@ -40,6 +42,7 @@ class Console:
 
     def begin(self, text: str) -> None:
         """Say what is done next."""
+        check()
         if self._bar is not None:
             self._bar.update(self._task, description=text)
             return
@@ -51,6 +54,7 @@ class Console:
 
     def finish(self, units: float) -> None:
         """Count units of work as done."""
+        check()
         self.done += units
         if self._bar is not None:
             self._bar.update(self._task, completed=self.done)

@@ -6,7 +6,7 @@ import csv
 import json
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from ..preprocessing import TablePreprocessor
 from .errors import InputError, need
 from .layout import KNOWN, MODEL, SETTINGS
 from .readers import ColumnRoles
+from .stopping import check, written
 
 FORMAT = 2  # of settings.json and model.skops together; 1 was written by mtcluster 0.1
 FORMULA = ("=", "+", "-", "@", "\t", "\r")  # beginnings of cells that spreadsheets compute
@@ -32,15 +33,23 @@ PACKAGES = ("mtcluster", "numpy", "scipy", "scikit-learn", "joblib", "pandas", "
 @contextmanager
 def new_folder(out: Path, *, force: bool) -> Iterator[Path]:
     """A folder to fill, which becomes `out` if the block succeeds; only a run is replaced, and only with `force`."""
-    for line in tidy(out):
-        print(line, file=sys.stderr)
+    tidy_up(out)
     _check_folder(out, force)
-    with replacing_folder(out, last=SETTINGS) as temporary:
+    with placing(out, last=SETTINGS) as temporary:
         yield temporary
         _check_folder(out, force, ignored=temporary.name)  # somebody may have written there meanwhile
 
 
-def new_file(path: Path, *, force: bool) -> AbstractContextManager[Path]:
+@contextmanager
+def placing(out: Path, last: str = "") -> Iterator[Path]:
+    """A folder to fill, which becomes `out` if the block succeeds; `last` is moved last where files are moved."""
+    with replacing_folder(out, last=last, done=lambda: written(out)) as temporary:
+        yield temporary
+        check()
+
+
+@contextmanager
+def new_file(path: Path, *, force: bool) -> Iterator[Path]:
     """A file to write, which becomes `path` if the block succeeds; a file is replaced only with `force`."""
     if path.is_dir():
         raise InputError(f"--out {path} is a folder: name a file.")
@@ -50,7 +59,16 @@ def new_file(path: Path, *, force: bool) -> AbstractContextManager[Path]:
         raise InputError(f"--out {path} already exists: add --force to replace it, or name another file.")
     if not path.absolute().parent.is_dir():
         raise InputError(f"--out {path}: the folder {path.parent} does not exist.")
-    return replacing(path)
+    tidy_up(path)
+    with replacing(path, done=lambda: written(path)) as temporary:
+        yield temporary
+        check()
+
+
+def tidy_up(out: Path) -> None:
+    """Remove what stopped runs left, and say so."""
+    for line in tidy(out):
+        print(line, file=sys.stderr)
 
 
 def _check_folder(out: Path, force: bool, ignored: str = "") -> None:

@@ -10,17 +10,15 @@ import errno
 import gc
 import json
 import os
-import signal
 import sys
-import threading
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NoReturn
 
 from .. import __version__
-from . import options
+from . import options, stopping
 from .console import Console
 from .errors import InputError
 
@@ -57,42 +55,58 @@ def main(argv: Sequence[str] | None = None) -> int:
     if arguments.command == "benchmark":
         from ..benchmark.command import run
 
-        return run(arguments)
+        with stopping.working():
+            return run(arguments)
     if arguments.command == "demo":
         from . import demo
 
-        print(demo.run(arguments.seeds, arguments.slant, Console()))
+        with stopping.working():
+            print(demo.run(arguments.seeds, arguments.slant, Console()))
         return 0
     return _run(arguments)
 
 
 def _run(arguments: argparse.Namespace) -> int:
     """Run a command on files; no half-written output is left if it fails."""
-    console = Console(quiet=arguments.quiet)
-    if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGTERM, signal.default_int_handler)  # batch systems stop programs with it
-    try:
-        _check_text(arguments)
-        gc.disable()  # libraries make many objects that stay
-        command = import_module(f".{arguments.command}", __package__)
-        gc.enable()
-        result = command.run(arguments, console)
-    except KeyboardInterrupt:
-        return _say(arguments, "stopped; nothing was written.", 130)
-    except MemoryError:
-        return _say(
-            arguments, "not enough memory for these data; --out-of-core reads Parquet and CSV files in pieces.", 2
-        )
-    except InputError as error:
-        return _say(arguments, str(error), 2)
-    except ImportError as error:
+    with stopping.working() as work:
+        try:
+            _check_text(arguments)
+            gc.disable()  # libraries make many objects that stay
+            command = import_module(f".{arguments.command}", __package__)
+            gc.enable()
+            result = command.run(arguments, Console(quiet=arguments.quiet))
+            return _print(arguments, result, command.lines)
+        except (KeyboardInterrupt, Exception) as error:
+            return _ended(arguments, error, work)
+
+
+def _ended(arguments: argparse.Namespace, error: BaseException, work: stopping.Work) -> int:
+    """Say why a command ended early, and return its exit code."""
+    if isinstance(error, KeyboardInterrupt) or work.stopped:  # extension modules make other errors of a stop
+        return _say(arguments, f"stopped; {work.outcome}.", stopping.exit_code())
+    return _say(arguments, str(error), 2) if isinstance(error, InputError) else _failed(arguments, error, work)
+
+
+def _failed(arguments: argparse.Namespace, error: BaseException, work: stopping.Work) -> int:
+    """Say what the system refused, also where a library turned want of memory into another error; else it is a bug."""
+    if any(isinstance(cause, MemoryError) for cause in _causes(error)):
+        text = "not enough memory for these data; --out-of-core reads Parquet and CSV files in pieces."
+        return _say(arguments, text, 2)
+    if isinstance(error, ImportError):
         return _say(arguments, f"{error} (pip install 'mtcluster[all]' installs all extras)", 2)
-    except OSError as error:
-        return _say(arguments, _disk(error), 2)
-    except Exception:
-        traceback.print_exc()
-        return _say(arguments, "this is a bug in mtcluster: please report it with the lines above.", 1)
-    return _print(arguments, result, command.lines)
+    if isinstance(error, OSError):
+        return _say(arguments, f"{_disk(error)}; {work.outcome}.", 2)
+    if any("can't start new thread" in str(cause) for cause in _causes(error)):
+        return _say(arguments, f"the system lets this process start no more threads; {work.outcome}.", 2)
+    traceback.print_exception(error)
+    return _say(arguments, "this is a bug in mtcluster: please report it with the lines above.", 1)
+
+
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    """An error, and those it comes from."""
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__
 
 
 def _check_text(arguments: argparse.Namespace) -> None:
@@ -116,9 +130,9 @@ def _say(arguments: argparse.Namespace, sentence: str, code: int) -> int:
 
 def _disk(error: OSError) -> str:
     if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-        return "the disk is full, or a limit on file sizes was reached; nothing was written."
+        return "the disk is full, or a limit on file sizes was reached"
     where = f"{error.filename}: " if error.filename else ""
-    return f"{where}{error.strerror or error}; nothing was written."
+    return f"{where}{error.strerror or error}"
 
 
 def _print(arguments: argparse.Namespace, result: dict[str, Any], lines: Callable[[dict[str, Any]], list[str]]) -> int:

@@ -34,10 +34,10 @@ def run(arguments: Namespace, console: Console) -> dict[str, Any]:
             names.pop(str(cluster), None)
     summary["names"] = names
     page = Report(summary).html
-    with folder.new_file(arguments.model / layout.MODEL, force=True) as out:
-        dump(contents | {"findings": json.dumps(summary)}, out)
-    with folder.new_file(arguments.model / layout.REPORT, force=True) as out:
-        out.write_text(page, encoding="utf-8")
+    report, model = (folder.new_file(arguments.model / name, force=True) for name in (layout.REPORT, layout.MODEL))
+    with report as new_report, model as new_model:  # both are complete before one of them takes its place
+        new_report.write_text(page, encoding="utf-8")
+        dump(contents | {"findings": json.dumps(summary)}, new_model)
     return {"out": str(arguments.model), "names": names}
 
 

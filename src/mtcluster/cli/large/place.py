@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from argparse import Namespace
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -11,13 +10,13 @@ from pathlib import Path
 
 from joblib import cpu_count
 
+from ..._utils.files import scratch
 from ..errors import InputError
 from ..modelling import check_on_dask, connected
 from ..readers.base import kind_of
 from .pieces import PARQUET
 
 THREADS = 8  # at most: each has some pieces in memory
-VALUES = "values"  # folder of prepared rows and of values per row, while the command works
 
 
 def is_asked_for(arguments: Namespace) -> bool:
@@ -49,17 +48,16 @@ def _threads(out: Path) -> Iterator[Path]:
 
     from ...engines.dask_store import storing
 
-    folder, before = out / VALUES, pa.default_memory_pool()
-    folder.mkdir()
-    pa.set_memory_pool(pa.system_memory_pool())  # it gives back what is no longer used
-    pool = ThreadPoolExecutor(min(cpu_count(), THREADS))
-    try:
-        with dask.config.set(scheduler="threads", pool=pool), storing(folder):
-            yield folder
-    finally:
-        pool.shutdown(wait=True, cancel_futures=True)  # before their files are removed
-        pa.set_memory_pool(before)
-        shutil.rmtree(folder, ignore_errors=True)
+    before = pa.default_memory_pool()
+    with scratch(out.parent) as folder:
+        pa.set_memory_pool(pa.system_memory_pool())  # it gives back what is no longer used
+        pool = ThreadPoolExecutor(min(cpu_count(), THREADS))
+        try:
+            with dask.config.set(scheduler="threads", pool=pool), storing(folder):
+                yield folder
+        finally:
+            pool.shutdown(wait=True, cancel_futures=True)  # before their files are removed
+            pa.set_memory_pool(before)
 
 
 @contextmanager
@@ -73,15 +71,4 @@ def _explained(out: Path, address: str | None) -> Iterator[None]:
         raise InputError(
             f"--scheduler {address}: the workers cannot write to the folder of --out; it must be on a file system that "
             "they share with this machine."
-        ) from error
-    except RuntimeError as error:
-        if "the Dask cluster is gone" not in str(error):
-            raise
-        raise InputError(str(error)) from error
-    except Exception as error:
-        if type(error).__name__ != "KilledWorker":
-            raise
-        raise InputError(
-            f"--scheduler {address}: workers were lost again and again, most likely for want of memory: give them more "
-            "memory, or fewer threads each."
         ) from error

@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from ..._utils.files import replacing_folder
 from ..._utils.text import count, listed
 from ...core.arrays import host
 from ...preprocessing._spelling import plain_name
 from ..cleaning import Checking, refuse_stops
 from ..console import Console
 from ..errors import InputError, input_errors
+from ..folder import placing, tidy_up
 from ..modelling import WRITING, noted
 from ..predict import unseen_categories
 from ..preparing import READING
@@ -115,6 +115,7 @@ def _joined(own: dict[str, int], others: dict[str, str]) -> dict[str, int]:
 @contextmanager
 def _new_folder(out: Path, *, force: bool) -> Iterator[Path]:
     """A folder to fill, which becomes `out` if the block succeeds; only parts of labels are replaced, with `force`."""
+    tidy_up(out)
     if out.exists() and not out.is_dir():
         raise InputError(f"--out {out} is a file: name a folder, as --out-of-core writes several files.")
     there = sorted(path.name for path in out.iterdir()) if out.exists() else []
@@ -123,5 +124,5 @@ def _new_folder(out: Path, *, force: bool) -> Iterator[Path]:
         raise InputError(f"--out {out} contains {foreign[0]!r}, which is no part of labels: name another folder.")
     if there and not force:
         raise InputError(f"--out {out} already contains labels: add --force to replace them, or name another folder.")
-    with replacing_folder(out) as temporary:
+    with placing(out) as temporary:
         yield temporary
