@@ -92,3 +92,12 @@ def test_a_model_that_no_task_can_join_says_so(method, fitted, run, tmp_path):
     assert code == 2
     assert "join" in err
     assert not (tmp_path / "wider").exists()
+
+
+def test_new_files_may_have_an_encoding_of_their_own(fitted, run, tmp_path):
+    third = (tmp_path / "it.csv").read_text(encoding="utf-8")
+    (tmp_path / "wide.csv").write_text(third, encoding="utf-16")
+    code, _, err = run("adapt", "run", "wide.csv", "--encoding", "utf-16", "--out", "wider")
+    assert code == 0, err
+    [name] = (tmp_path / "wider" / "tables").iterdir()
+    assert len(name.read_text(encoding="utf-16").splitlines()) == len(third.splitlines())

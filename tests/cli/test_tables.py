@@ -1,6 +1,7 @@
 """Tables with the columns of the result, names of clusters, and anonymous results."""
 
 import json
+import zipfile
 
 import numpy as np
 import pytest
@@ -29,6 +30,20 @@ WRITE = {
     "feather": (lambda f, p: f.to_feather(p), pd.read_feather),
     "xlsx": (lambda f, p: f.to_excel(p, index=False), lambda p: pd.read_excel(p, dtype={"zip": str})),
 }
+
+
+def test_a_workbook_that_is_damaged_beside_its_rows(survey, run, tmp_path):
+    pytest.importorskip("openpyxl", reason="openpyxl is not installed")
+    survey.to_excel(tmp_path / "whole.xlsx", index=False)
+    with zipfile.ZipFile(tmp_path / "whole.xlsx") as old, zipfile.ZipFile(tmp_path / "survey.xlsx", "w") as new:
+        for name in old.namelist():
+            text = old.read(name)
+            new.writestr(name, text.replace(b'<c r="A2"', b'<c s="999" r="A2"') if "sheet1" in name else text)
+    code, out, err = run("fit", "survey.xlsx", *FIT, "--drop", "note,zip")
+    assert code == 0, err
+    assert "survey.xlsx was not written again with clusters, as it is damaged beside its rows." in out + err
+    assert not (tmp_path / "run" / "tables").exists()
+    assert len(pd.read_csv(tmp_path / "run" / "labels.csv")) == len(survey)
 
 
 @pytest.mark.parametrize("kind", WRITE)

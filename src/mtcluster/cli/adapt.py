@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -37,6 +38,7 @@ def run(arguments: Namespace, console: Console) -> dict[str, Any]:
         with input_errors(data, new_rows=True):
             X = preprocessor.transform(data.X, tasks=data.tasks)
         tasks, roles = np.asarray(data.tasks, dtype=str), ColumnRoles(**contents["roles"])
+        roles = replace(roles, encoding=arguments.encoding, sheet=arguments.sheet)  # of the new files
         checking = Checking(**contents.get("checking", {}))
         how: dict[str, Any] = {"checking": checking, "anonymous": bool(contents.get("anonymous")), "raw": arguments.raw}
         rows = Prepared(data, roles, preprocessor, X, tasks, prepared_before=True, **how)

@@ -15,6 +15,7 @@ from .readers.base import OPENERS, kind_of
 from .readers.delimited import separator_of, start_of
 
 Columns = dict[str, list[Any]]  # one value per row of a file, None for rows that were left out
+UNCOUNTED = "its rows could not be counted"
 
 
 def append_all(folder: Path, data: Dataset, columns: dict[str, Array], roles: ColumnRoles) -> list[str]:
@@ -39,19 +40,19 @@ def append_all(folder: Path, data: Dataset, columns: dict[str, Array], roles: Co
             continue
         folder.mkdir(exist_ok=True)
         target = folder / (path.name if names.count(path.name) == 1 else f"{k + 1}-{path.name}")
-        if not append(path, target, own, roles):
+        if reason := append(path, target, own, roles):
             target.unlink(missing_ok=True)
-            notes.append(f"{path.name} was not written again with clusters, as its rows could not be counted.")
+            notes.append(f"{path.name} was not written again with clusters, as {reason}.")
     if folder.exists() and not any(folder.iterdir()):
         folder.rmdir()
     return notes
 
 
-def _append_text(path: Path, target: Path, columns: Columns, roles: ColumnRoles) -> bool:
-    """Copy a delimited file cell by cell, as text; False if its lines are not the rows that were read."""
+def _append_text(path: Path, target: Path, columns: Columns, roles: ColumnRoles) -> str:
+    """Copy a delimited file cell by cell, as text; a reason if its lines are not the rows that were read."""
     suffix = path.suffix.lower()
     if suffix == ".zst":
-        return False
+        return UNCOUNTED
     opened, encoding = OPENERS.get(suffix, open), roles.encoding or "utf-8-sig"
     separator, n = separator_of(start_of(path, roles.encoding)), len(next(iter(columns.values())))
     written = "utf-8" if encoding == "utf-8-sig" else encoding
@@ -66,10 +67,10 @@ def _append_text(path: Path, target: Path, columns: Columns, roles: ColumnRoles)
         cells = zip(*columns.values(), strict=True)
         for line in lines:
             if done == n:
-                return False
+                return UNCOUNTED
             writer.writerow([*line, *("" if cell is None else cell for cell in next(cells))])
             done += 1
-    return done == n
+    return "" if done == n else UNCOUNTED
 
 
 def _records(source: Any, separator: str) -> Iterator[list[str]]:
@@ -78,11 +79,16 @@ def _records(source: Any, separator: str) -> Iterator[list[str]]:
     return (line for line in csv.reader(source, delimiter=separator) if line)
 
 
-def _append_excel(path: Path, target: Path, columns: Columns, roles: ColumnRoles) -> bool:
+def _append_excel(path: Path, target: Path, columns: Columns, roles: ColumnRoles) -> str:
     """Copy a workbook, and write the columns beside the table on the sheets that were read."""
     import openpyxl
 
-    book = openpyxl.load_workbook(path, keep_vba=path.suffix.lower() == ".xlsm")
+    try:
+        book = openpyxl.load_workbook(path, keep_vba=path.suffix.lower() == ".xlsm")
+    except (OSError, MemoryError):
+        raise
+    except Exception:  # whatever openpyxl meets in styles, names and the like, which reading the rows does not need
+        return "it is damaged beside its rows"
     first = book.sheetnames[0]
     names = book.sheetnames if roles.sheet == "all" and "all" not in book.sheetnames else [roles.sheet or first]
     start, n = 0, len(next(iter(columns.values())))
@@ -98,9 +104,9 @@ def _append_excel(path: Path, target: Path, columns: Columns, roles: ColumnRoles
                 sheet.cell(i + 2, at, cell)
         start += rows
     if start != n:
-        return False
+        return UNCOUNTED
     book.save(target)
-    return True
+    return ""
 
 
 def _last_row(sheet: Any) -> int:
@@ -111,7 +117,7 @@ def _last_row(sheet: Any) -> int:
     return int(row)
 
 
-def _append_arrow(path: Path, target: Path, columns: Columns, roles: ColumnRoles) -> bool:
+def _append_arrow(path: Path, target: Path, columns: Columns, roles: ColumnRoles) -> str:
     """Copy a Parquet or Feather file with further columns."""
     import pyarrow as pa
     from pyarrow import feather, parquet
@@ -119,14 +125,14 @@ def _append_arrow(path: Path, target: Path, columns: Columns, roles: ColumnRoles
     is_parquet = kind_of(path) in (".parquet", ".pq")
     table = parquet.read_table(path) if is_parquet else feather.read_table(path)
     if table.num_rows != len(next(iter(columns.values()))):
-        return False
+        return UNCOUNTED
     for title, cells in zip(_free(columns, table.column_names), columns.values(), strict=True):
         table = table.append_column(title, pa.array(cells))
     if is_parquet:
         parquet.write_table(table, target)
     else:
         feather.write_feather(table, target)
-    return True
+    return ""
 
 
 def _free(columns: Columns, taken: Any) -> list[str]:
@@ -139,7 +145,7 @@ def _free(columns: Columns, taken: Any) -> list[str]:
     return found
 
 
-APPENDERS: dict[str, Callable[[Path, Path, Columns, ColumnRoles], bool]] = {
+APPENDERS: dict[str, Callable[[Path, Path, Columns, ColumnRoles], str]] = {
     **dict.fromkeys((".csv", ".tsv", ".tab", ".txt"), _append_text),
     **dict.fromkeys((".xlsx", ".xlsm"), _append_excel),
     **dict.fromkeys((".parquet", ".pq", ".feather", ".arrow"), _append_arrow),

@@ -10,12 +10,14 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from ..._utils.files import may_pass
 from ..errors import InputError
 from ..readers.base import kind_of
 from ..readers.delimited import MISSING, separator_of
 
 PIECE = 2**24  # bytes of a piece as floats
 PARQUET, DELIMITED = (".parquet", ".pq"), (".csv", ".tsv", ".tab", ".txt")
+ATTEMPTS = 3  # to read a piece, as file systems of networks may fail once
 MANY = 4  # pieces of one row group from which on it is told that reading takes long
 
 
@@ -53,13 +55,20 @@ def cut(path: Path, columns: Sequence[str]) -> list[Piece]:
 
 def read_piece(piece: Piece, columns: Sequence[str], kept: Sequence[str], encoding: str | None) -> Any:
     """Some columns of a piece as a data frame; those that are `kept` are texts in a text file."""
-    try:
-        frame = _read_parquet(piece, columns) if piece.is_parquet else _read_text(piece, kept, encoding)
-    except (InputError, MemoryError):
-        raise
-    except Exception as error:  # pyarrow and the file system have errors of their own for damaged files
-        reason = " ".join(str(error).split())[:200] or type(error).__name__
-        raise InputError(f"{piece.path} cannot be read: {reason}") from error
+    for left in reversed(range(ATTEMPTS)):
+        try:
+            frame = _read_parquet(piece, columns) if piece.is_parquet else _read_text(piece, kept, encoding)
+            break
+        except MemoryError:
+            raise
+        except Exception as error:  # pyarrow and the file system have errors of their own for damaged files
+            cause = error.__cause__ if isinstance(error, InputError) else error
+            if left and isinstance(cause, OSError) and may_pass(cause):
+                continue
+            if isinstance(error, InputError):
+                raise
+            reason = " ".join(str(error).split())[:200] or type(error).__name__
+            raise InputError(f"{piece.path} cannot be read: {reason}") from error
     frame.columns = [str(name).strip() for name in frame.columns]
     lacking = [name for name in columns if name not in frame.columns]
     if lacking:
