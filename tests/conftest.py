@@ -26,6 +26,16 @@ def close_figures():
         sys.modules["matplotlib.pyplot"].close("all")
 
 
+@pytest.fixture(autouse=True)
+def forget_lost_clients():
+    """A Dask client that loses its cluster may leave its name in the configuration, where others would look it up."""
+    if "distributed" in sys.modules and sys.modules["dask"].config.get("scheduler", None) == "dask.distributed":
+        try:
+            sys.modules["distributed"].default_client()
+        except ValueError:
+            sys.modules["dask"].config.set(scheduler=None)
+
+
 @pytest.fixture
 def blobs():
     """Three tasks of unequal size with four clusters, rows interleaved."""

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from . import plotting as plotting
     from . import preprocessing as preprocessing
     from .consensus import Consensus, ConsensusEvidence, Decisions, Matching
+    from .engines import DaskClusterError
     from .estimators import ASI, LSSMTC, SPMTC, MultiTaskGaussianMixture, PerTask, Pooled
 
     __version__: str
@@ -24,6 +25,7 @@ __all__ = [
     "SPMTC",
     "Consensus",
     "ConsensusEvidence",
+    "DaskClusterError",
     "Decisions",
     "Matching",
     "MultiTaskGaussianMixture",
@@ -33,6 +35,7 @@ __all__ = [
 
 _HOMES = {
     **dict.fromkeys(("Consensus", "ConsensusEvidence", "Decisions", "Matching"), "consensus"),
+    "DaskClusterError": "engines",
     **dict.fromkeys(("ASI", "LSSMTC", "SPMTC", "MultiTaskGaussianMixture", "PerTask", "Pooled"), "estimators"),
 }
 _MODULES = ("datasets", "inspection", "interop", "metrics", "model_selection", "plotting", "preprocessing")

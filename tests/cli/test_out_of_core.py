@@ -1,7 +1,9 @@
 """Files read piece by piece give what the same files in memory give, and only samples and sums come together."""
 
+import argparse
 import dataclasses
 import json
+import shutil
 import signal
 import subprocess
 import sys
@@ -11,6 +13,7 @@ import pandas as pd
 import pytest
 from sklearn.metrics import adjusted_rand_score
 
+from mtcluster.cli import modelling
 from mtcluster.cli.large import passes, pieces, place, preparing
 from mtcluster.cli.large.table import opened
 from mtcluster.cli.readers import ColumnRoles
@@ -266,14 +269,9 @@ def test_a_scheduler_that_does_not_answer_is_named(run, parts, tmp_path):
     assert not (tmp_path / "large").exists()
 
 
-def test_workers_that_are_lost_and_folders_that_they_do_not_see_are_explained(tmp_path):
-    KilledWorker = type("KilledWorker", (Exception,), {})  # as that of distributed
-    for error, word in (
-        (KilledWorker("x"), "memory"),
-        (FileNotFoundError(2, "no", str(tmp_path / "a")), "file system"),
-    ):
-        with pytest.raises(place.InputError, match=word), place._explained(tmp_path, "tcp://here"):
-            raise error
+def test_folders_that_workers_do_not_see_are_explained(tmp_path):
+    with pytest.raises(place.InputError, match="file system"), place._explained(tmp_path, "tcp://here"):
+        raise FileNotFoundError(2, "no", str(tmp_path / "a"))
 
 
 def test_single_values_of_a_sample_alone_come_together(run, parts, table, monkeypatch):
@@ -474,3 +472,57 @@ def test_certificates_come_together(run, parts, tmp_path):
     assert (code, out) == (2, "")
     assert "--tls-ca, --tls-cert and --tls-key each need a file" in err
     assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl, which makes certificates, is not installed")
+def test_a_scheduler_that_wants_certificates(run, parts, tmp_path):
+    command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=localhost", "-days", "2"]
+    subprocess.run([*command, "-out", "cert.pem", "-keyout", "key.pem"], cwd=tmp_path, check=True, capture_output=True)
+    security = distributed.Security(
+        require_encryption=True,
+        tls_ca_file=str(tmp_path / "cert.pem"),
+        **{f"tls_{role}_{kind}": str(tmp_path / f"{kind}.pem") for role in ("scheduler", "worker", "client")
+           for kind in ("cert", "key")},
+    )  # fmt: skip
+    with distributed.LocalCluster(
+        n_workers=1, threads_per_worker=1, processes=True, dashboard_address=None, host="127.0.0.1", protocol="tls://",
+        security=security,
+    ) as cluster:  # fmt: skip
+        address = cluster.scheduler_address
+        code, _, err = run("fit", *parts, *FIT, "--scheduler", address, "--out", "without")
+        assert (code, "Traceback" in err) == (2, False)
+        options = ("--tls-ca", "cert.pem", "--tls-cert", "cert.pem", "--tls-key", "key.pem")
+        code, _, err = run("fit", *parts, *FIT, "--scheduler", address, *options, "--out", "there")
+    assert code == 0, err
+    assert address.startswith("tls://")
+    assert not (tmp_path / "without").exists()
+    assert len(labels_in(tmp_path / "there")) == 2100
+
+
+def test_a_piece_whose_reading_fails_once_is_read_again(parts, monkeypatch):
+    [piece, *_] = pieces.cut(parts[0], ["person"])
+    plain, reads = pieces._read_parquet, []
+
+    def failing(*arguments):
+        reads.append(1)
+        if len(reads) <= 2:
+            raise OSError("the line is down")
+        return plain(*arguments)
+
+    monkeypatch.setattr(pieces, "_read_parquet", failing)
+    assert len(pieces.read_piece(piece, ["person"], [], None)) == piece.n_rows
+    assert len(reads) == 3
+    reads.clear()
+    monkeypatch.setattr(pieces, "ATTEMPTS", 2)
+    with pytest.raises(pieces.InputError, match="cannot be read: the line is down"):
+        pieces.read_piece(piece, ["person"], [], None)
+
+
+def test_a_cluster_that_is_lost_is_told_with_its_address():
+    options = {"n_workers": 1, "threads_per_worker": 1, "processes": False, "dashboard_address": None}
+    with dask.config.set(scheduler=None), distributed.LocalCluster(**options) as cluster:
+        arguments = argparse.Namespace(scheduler=cluster.scheduler_address)
+        lost = pytest.raises(place.InputError, match=r"^--scheduler .*: the Dask cluster is gone")
+        with lost, modelling.connected(arguments):
+            raise ConnectionResetError("x")

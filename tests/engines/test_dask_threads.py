@@ -61,25 +61,6 @@ def test_wrong_input_is_refused_by_name(blobs):
         LSSMTC(4, coupling="projection", within_weight=0.5).fit(X, tasks=blobs.tasks)
 
 
-@pytest.mark.parametrize(
-    ("error", "gone"),
-    [
-        (TimeoutError("x"), True),
-        (OSError("cannot connect"), True),
-        (OSError("no such file"), False),
-        (RuntimeError("the client is closed"), True),
-        (RuntimeError("something else"), False),
-    ],
-)
-def test_a_cluster_that_went_away_is_told_and_other_errors_are_left_as_they_are(error, gone):
-    def how():
-        raise error
-
-    with pytest.raises((RuntimeError, OSError)) as caught:
-        engine.run(how)
-    assert ("the Dask cluster is gone" in str(caught.value)) is gone
-
-
 # Partitions that are not as the frame says
 
 

@@ -51,10 +51,6 @@ def input_errors(data: Dataset | None = None, *, new_rows: bool = False) -> Iter
         if isinstance(error, TableError) and data is not None:
             raise InputError(_sentence(error, data, ADVICE | NEW_ROWS_ADVICE if new_rows else ADVICE)) from error
         raise InputError(" ".join(str(error).split())) from error
-    except RuntimeError as error:
-        if "the Dask cluster is gone" not in str(error):
-            raise
-        raise InputError(str(error)) from error
 
 
 def _sentence(error: TableError, data: Dataset, advice: dict[str, str]) -> str:

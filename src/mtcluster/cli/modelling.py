@@ -12,7 +12,7 @@ import numpy as np
 
 from .._utils.text import count, listed
 from ..core.arrays import Array, has_gaps
-from ..engines import bring_here
+from ..engines import DaskClusterError, bring_here
 from ..estimators._progress import watched
 from ..inspection._certainty import number_sentence
 from ..inspection._labels import LabelDescription
@@ -172,16 +172,21 @@ def connected(arguments: Namespace) -> Iterator[Any]:
     """A client of the Dask scheduler that --scheduler names, which has workers."""
     from distributed import Client
 
+    from ..engines.dask_cluster import cluster_errors
+
     address = arguments.scheduler
     try:
         client = Client(address, timeout=10, security=_security(arguments))
     except (OSError, TimeoutError, ValueError, RuntimeError, TypeError) as error:
         reason = "" if _security(arguments) is None else ", or the certificates do not fit"
         raise InputError(f"--scheduler {address}: no Dask scheduler answers at this address{reason}.") from error
-    with client:
-        if not sum(client.nthreads().values()):
-            raise InputError(f"--scheduler {address}: the cluster has no workers.")
-        yield client
+    try:
+        with cluster_errors(), client:
+            if not sum(client.nthreads().values()):
+                raise InputError(f"--scheduler {address}: the cluster has no workers.")
+            yield client
+    except DaskClusterError as error:
+        raise InputError(f"--scheduler {address}: {error}") from error
 
 
 def _security(arguments: Namespace) -> Any:

@@ -15,6 +15,14 @@ from ..core.blocks import Block, Job, PerRow
 NO_NUMBERS = "Leave them out, or let mtcluster.preprocessing.TablePreprocessor turn them into numbers."
 
 
+class DaskClusterError(RuntimeError):
+    """A Dask cluster is gone, was restarted, or has no workers that can do the work; the text says what to do.
+
+    What a lost worker had is computed again by the others, without an error. An estimator whose `fit` ends with this
+    error is as it was before.
+    """
+
+
 class Engine(ABC):
     """All rows of all tasks, wherever they live: what the core needs (`core.blocks.RowSource`), and the way back.
 
@@ -110,5 +118,6 @@ def engine_of(X: Any) -> Any:
 def bring_here(value: Any) -> Any:
     """An array of any engine in NumPy's memory; what is no array stays as it is."""
     module = type(value).__module__.split(".")[0]
-    elsewhere = hasattr(value, "__dlpack__") and module != "numpy"
-    return host(value) if elsewhere or module in ENGINES else value
+    if module in ENGINES:
+        return import_module(ENGINES[module][0]).brought(value)
+    return host(value) if hasattr(value, "__dlpack__") and module != "numpy" else value

@@ -8,9 +8,9 @@ left, so that Dask can repeat what a lost worker had. A job that needs no rows d
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from concurrent.futures import CancelledError
 from functools import cached_property
 from typing import Any, Protocol
+from uuid import uuid4
 
 import array_api_compat.dask.array as xpd
 import dask
@@ -24,7 +24,8 @@ from ..core.blocks import Block, Job, PerRow, make_block, reads_rows
 from . import dask_store
 from . import dask_worker as worker
 from .base import NO_NUMBERS, Engine
-from .blas import one_blas_thread
+from .dask_cluster import run
+from .dask_names import renamed
 
 FAN_IN = 16  # sums that are added up by one Dask task
 
@@ -48,12 +49,13 @@ class DaskEngine(Engine):
     xp = xpd
 
     def __init__(
-        self, X: Any, labels: Array, codes: list[Any], sizes: list[int], us: list[Any], *, centered: bool, named: bool
-    ) -> None:
+        self, X: Any, labels: Array, codes: list[Any], sizes: list[int], us: list[Any], *, centered: bool, named: bool,
+        seed: str,
+    ) -> None:  # fmt: skip
         self.X, self.labels, self.codes, self.sizes, self.us, self.centered = X, labels, codes, sizes, us, centered
-        self.named = named
+        self.named, self.seed = named, seed
         self.n_features, self.dtype, self.rows = int(X.shape[1]), X.dtype, X.chunks[0]
-        self.chunks, self.store = blocks_of(X), dask_store.current()
+        self.chunks, self.store = renamed(blocks_of(X), seed), dask_store.current()
 
     @classmethod
     def read(
@@ -61,12 +63,13 @@ class DaskEngine(Engine):
     ) -> DaskEngine:
         """Check a Dask array or data frame, or a dict or list of them, and find the tasks of its rows."""
         named = tasks is not None or as_parts(X, "X") is not None
-        X, labels, codes, sizes = read_tasks(X, tasks, features)
-        us = read_weights(sample_weight, X)
+        seed = uuid4().hex
+        X, labels, codes, sizes = read_tasks(X, tasks, features, seed)
+        us = read_weights(sample_weight, X, seed)
         if pooled:
             labels, sizes = np.array([0]), [int(X.shape[0])]
             codes, named = [delayed(np.zeros)(size, dtype=np.intp) for size in X.chunks[0]], False
-        return cls(X, labels, codes, sizes, us, centered=centered, named=named)
+        return cls(X, labels, codes, sizes, us, centered=centered, named=named, seed=seed)
 
     @cached_property
     def _look(self) -> worker.ChunkSummary:
@@ -155,7 +158,7 @@ class DaskEngine(Engine):
 
     def split(self, values: Any, check: Callable[[Any], Array]) -> PerRow:
         """The user's values, chunk by chunk as the rows are."""
-        parts = _column(values, self.X, "init")
+        parts = _column(values, self.X, "init", self.seed)
         m = len(self.labels)
         return [
             delayed(worker.split)(codes, delayed(check)(part), m) for codes, part in zip(self.codes, parts, strict=True)
@@ -182,34 +185,7 @@ class DaskEngine(Engine):
         return found
 
 
-def run(how: Callable[..., Any], *collections: Any) -> Any:
-    """dask.compute or dask.persist, with an error that says what happened where the cluster went away.
-
-    Where Dask's threads work in this process, those of NumPy would be in their way.
-    """
-    try:
-        with one_blas_thread():
-            return how(*collections)
-    except (CancelledError, ConnectionError, TimeoutError) as error:
-        raise _lost(error) from error
-    except OSError as error:  # a chunk may fail to read its file, too
-        if type(error).__name__ != "CommClosedError" and "connect" not in str(error).lower():
-            raise
-        raise _lost(error) from error
-    except RuntimeError as error:
-        if "client" in str(error).lower() or "scheduler" in str(error).lower():
-            raise _lost(error) from error
-        raise
-
-
-def _lost(error: BaseException) -> RuntimeError:
-    return RuntimeError(
-        f"the Dask cluster is gone ({type(error).__name__}: {str(error)[:200]}): start one, connect a client to it and "
-        "fit again. Nothing was stored."
-    )
-
-
-def read_tasks(X: Any, tasks: Any, features: Features) -> tuple[Any, Array, list[Any], list[int]]:
+def read_tasks(X: Any, tasks: Any, features: Features, seed: str) -> tuple[Any, Array, list[Any], list[int]]:
     """One array of all rows, labels of the tasks, the task of each row chunk by chunk, and sizes of the tasks."""
     parts = as_parts(X, "X")
     if parts is not None:
@@ -229,7 +205,7 @@ def read_tasks(X: Any, tasks: Any, features: Features) -> tuple[Any, Array, list
         return X, np.array([0]), codes, [int(X.shape[0])]
     if isinstance(tasks, str | bytes) or not (hasattr(tasks, "__len__") or hasattr(tasks, "npartitions")):
         raise TypeError(f"tasks must be a sequence of {X.shape[0]} labels, one per row; got {tasks!r}.")
-    chunks = _column(tasks, X, "tasks")
+    chunks = _column(tasks, X, "tasks", seed)
     [found] = run(dask.compute, [delayed(worker.count)(chunk, i) for i, chunk in enumerate(chunks)])
     seen: dict[Hashable, int] = {}
     for own, counts in found:
@@ -242,11 +218,12 @@ def read_tasks(X: Any, tasks: Any, features: Features) -> tuple[Any, Array, list
     return X, known, list(codes), sizes.tolist()
 
 
-def read_weights(sample_weight: Any, X: Any) -> list[Any]:
+def read_weights(sample_weight: Any, X: Any, seed: str) -> list[Any]:
     """Sample weights, chunk by chunk."""
     if sample_weight is None:
         return [delayed(np.ones)(size, dtype=X.dtype) for size in X.chunks[0]]
-    return [delayed(worker.checked_weights)(chunk, X.dtype) for chunk in _column(sample_weight, X, "sample_weight")]
+    chunks = _column(sample_weight, X, "sample_weight", seed)
+    return [delayed(worker.checked_weights)(chunk, X.dtype) for chunk in chunks]
 
 
 def read_array(X: Any, name: str, features: Features, placing: Columns | None = None) -> Any:
@@ -266,7 +243,7 @@ def read_array(X: Any, name: str, features: Features, placing: Columns | None = 
     if not isinstance(X, da.Array) or X.ndim != 2:
         raise ValueError(f"{name} should be a Dask array of two dimensions or a Dask data frame; got {X!r}.")
     if np.isnan(X.shape[0]):
-        X = X.compute_chunk_sizes()
+        X = run(da.Array.compute_chunk_sizes, X)
     if not X.shape[0]:
         raise ValueError(f"{name} has 0 rows: at least one is needed.")
     if X.dtype not in (np.float32, np.float64):
@@ -280,18 +257,18 @@ def read_array(X: Any, name: str, features: Features, placing: Columns | None = 
     return whole.map_blocks(placing.place, dtype=X.dtype, chunks=(X.chunks[0], (placing.width,)))
 
 
-def _column(values: Any, X: Any, name: str) -> list[Any]:
+def _column(values: Any, X: Any, name: str, seed: str) -> list[Any]:
     """One value, or one row of values, per row of X, chunk by chunk as the rows are."""
     n, sizes = int(X.shape[0]), X.chunks[0]
     if hasattr(values, "to_dask_array"):
         values = from_frame(values, None, np.dtype(object) if name == "tasks" else np.dtype(np.float64))
     if isinstance(values, da.Array):
         if np.isnan(values.shape[0]):
-            values = values.compute_chunk_sizes()
+            values = run(da.Array.compute_chunk_sizes, values)
         if values.shape[0] != n or values.ndim > 1 + (name == "init"):
             raise ValueError(f"{name} has shape {values.shape}, but X has {n} rows: one value per row is needed.")
         chunks = values.rechunk({0: sizes, **({1: -1} if values.ndim > 1 else {})}).to_delayed()
-        return list(chunks.reshape(-1))
+        return renamed(chunks.reshape(-1), seed)
     if len(values) != n:
         raise ValueError(f"{name} has {len(values)} values, but X has {n} rows: one value per row is needed.")
     if not hasattr(values, "__array__"):
@@ -322,6 +299,11 @@ def from_frame(frame: Any, width: int | None, dtype: Any) -> Any:
 def blocks_of(X: Any) -> list[Any]:
     """The chunks of rows of an array whose columns are in one chunk."""
     return list(X.to_delayed().reshape(-1))
+
+
+def brought(values: Any) -> Array:
+    """A Dask array in NumPy's memory."""
+    return np.asarray(run(dask.compute, values)[0])
 
 
 def total(parts: list[Any]) -> Any:

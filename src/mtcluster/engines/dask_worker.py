@@ -211,7 +211,8 @@ def stacked(parts: list[Any]) -> Any:
 
 def checked_weights(weights: Any, dtype: Any) -> Array:
     """Sample weights of a chunk."""
-    weights = np.asarray(weights, dtype=dtype)
+    with np.errstate(over="ignore"):
+        weights = np.asarray(weights, dtype=dtype)
     if not np.all(np.isfinite(weights)) or np.any(weights < 0):
         raise ValueError("sample_weight must hold finite numbers that are not negative.")
     return weights

@@ -89,6 +89,8 @@ def dump(obj: Any, path: str | os.PathLike[str]) -> None:
     try:
         data = io.dumps(_here(obj), compression=zipfile.ZIP_DEFLATED)
         strange = _untrusted(io, data)
+    except MemoryError:
+        raise
     except Exception as error:  # skops passes on any error of a part that it cannot write
         raise ValueError(f"{type(obj).__name__} cannot be written by skops: {error}") from error
     if strange:
