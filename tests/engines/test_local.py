@@ -35,6 +35,7 @@ def test_results_do_not_depend_on_the_number_of_threads(many, as_matrix, members
     X, tasks = as_matrix(many[0]), many[1]
     found = []
     monkeypatch.setattr(core_rows, "WORTH_THREADS", 0)
+    monkeypatch.setattr(core_rows, "PIECE", 2**12)
     for n_threads in (1, 2, 3, 16):
         monkeypatch.setattr(local, "openmp_threads", lambda n=n_threads: n)
         found.append(fitted(X, tasks, membership=membership, max_iter=5))

@@ -11,7 +11,7 @@ from scipy import sparse
 from sklearn.cluster import KMeans
 from sklearn.exceptions import NotFittedError
 
-from mtcluster import ASI, LSSMTC, SPMTC, PerTask, Pooled
+from mtcluster import ASI, LSSMTC, SPMTC, MultiTaskGaussianMixture, PerTask, Pooled
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(30, 4))
@@ -217,7 +217,10 @@ def test_zeros_in_a_nonnegative_start_warn():
         (lambda X: X * 1e200, None, "squares overflow in float64"),
         (lambda X: X, 1e200, "sample_weight adds up to .* rescale the weights"),
         (lambda X: X, 1e308, "sample_weight adds up to inf"),
-        (lambda X: X * 1e140, 1e50, "X together with sample_weight holds values whose squares overflow"),
+        (lambda X: X * 1e149, 1e8, "X together with sample_weight holds values whose squares overflow"),
+        (lambda X: X, 1e30, r"sample_weight adds up to 1\.0e\+31 in task 'a'; that should be between 5e-18 and 2e\+17"),
+        (lambda X: X, 1e-200, "sample_weight adds up to .* rescale the weights"),
+        (lambda X: X.astype(np.float32), 1e100, "sample_weight contains infinity or a value too large"),
     ],
 )
 @pytest.mark.parametrize("estimator", [SPMTC, LSSMTC])
@@ -227,6 +230,44 @@ def test_numbers_out_of_range_are_refused_without_a_warning(change, weights, mes
         warnings.simplefilter("error")
         with pytest.raises(ValueError, match=message):
             estimator(2, random_state=0).fit(change(X), tasks=TASKS, sample_weight=weights)
+
+
+@pytest.mark.parametrize("scale", [1e-100, 1, 1e100])
+def test_no_warning_of_numpy_whatever_the_scale_of_the_rows(scale):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        model = LSSMTC(2, random_state=0).fit(X * scale, tasks=TASKS)
+    assert np.all(np.isfinite(model.task_centers_))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_rows_that_are_all_the_same(seed):
+    """What is left of them are rounding errors."""
+    rows = np.repeat(1e100 * np.random.default_rng(seed).normal(size=(1, 30)), 3, axis=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        model = MultiTaskGaussianMixture(3, random_state=0).fit(rows)
+    assert np.all(np.isfinite(model.task_centers_))
+    np.testing.assert_array_equal(model.predict(rows), model.labels_)
+
+
+def test_rows_of_single_precision_in_tasks_that_lie_far_apart():
+    """With memberships that are not negative losses are measured from 0."""
+    rows = (X + 1e4 * np.array([-1, 0, 1])[np.arange(30) % 3, None]).astype(np.float32)
+    model = SPMTC(3, membership="nonnegative", within_weight=0.5, random_state=0).fit(rows, tasks=TASKS)
+    for trace in model.objective_trace_:
+        assert np.all(np.diff(trace) <= 1e-9 * np.max(trace) + 1e-3)
+
+
+@pytest.mark.parametrize("seed", [4, 6, 7, 10])
+def test_equal_rows_with_missing_values(seed):
+    """What is left of them within tasks are rounding errors."""
+    rows = np.repeat(5 * np.random.default_rng(seed).normal(size=(2, 8)), [4, 1], axis=0)
+    rows[[2, 3, 3], [5, 0, 2]] = np.nan
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        model = LSSMTC(2, random_state=0).fit(rows, tasks=["b"] * 4 + ["a"])
+    assert len(set(model.labels_[:4].tolist())) == 1
 
 
 def test_rows_that_are_far_apart_are_measured_from_zero():

@@ -16,12 +16,11 @@ from ..core.metric import STRENGTH, Metric
 from ..core.model import Model
 from ..core.solver import alternate, first_state
 from .members import blocks_of
-from .scales import whitened, within_covariance
+from .scales import ROUNDING, whitened, within_covariance
 
 FREE = 1e-9  # κ: the centre of a task is the mean of its rows
 SMALL, LEAST, MOST = 50, 10, 30  # rows of a small cluster, and how many of these there are
 MAX_ITER, FEW_ITER, TOL = 8, 2, 1e-3  # of a model, and of one whose many clusters only stand for a density
-ROUNDING = 1e-14  # share of a value that means nothing
 DIRECTIONS, ROUNDS = 10, 20  # that wide rows follow, and how often these are found again
 
 
@@ -81,7 +80,7 @@ def _variances(sample: list[Block]) -> Array:
     """(d,) of each column around the means of the tasks; that of a usual column where it has none."""
     apart = np.concatenate([_rows(block) - block.origin for block in sample])
     found = np.nanmean(apart**2, axis=0)
-    usable = (found > 0) & ~constant_columns(np.concatenate([_rows(block) for block in sample]))
+    usable = found > (ROUNDING * np.nanmax(np.abs(np.concatenate([_rows(block) for block in sample])), axis=0)) ** 2
     return np.where(usable, found, np.median(found[usable]) if usable.any() else 1.0)
 
 

@@ -26,6 +26,7 @@ from ..core.offsets import OFFSETS, Offsets
 from ..core.sampling import Sampling, take_sample
 from .completion import complete, constant_columns, has_gaps
 from .directions import leading_directions, times
+from .scales import ROUNDING
 
 UNIT = 1e-3  # rows whose lengths differ by no more than this share of their spread are directions
 
@@ -171,6 +172,12 @@ class Embedder:
     def _constant(self) -> Array:
         """(d,) columns that hold one value alone, up to rounding: they say nothing."""
         return constant_columns(np.concatenate(self._whole))
+
+    @cached_property
+    def noise(self) -> Array:
+        """(d,) the variance of rounding errors."""
+        largest: Array = np.max([np.max(np.abs(X), axis=0) for X in self._whole], axis=0)
+        return (ROUNDING * largest) ** 2
 
     @cached_property
     def scale(self) -> Array | float:

@@ -76,7 +76,8 @@ class Framing:
         """The prior metric, in the coordinates of X."""
         embedder = self.embedder
         if embedder.V is None:
-            return Metric(None, self.prior * np.outer(embedder.scale, embedder.scale))
+            prior = self.prior * np.outer(embedder.scale, embedder.scale)
+            return Metric(None, prior + np.diag(np.maximum(embedder.noise - np.diag(prior), 0)))
         d, l = embedder.V.shape
         N = sum(float(u.sum()) for u in self.embedding.us)
         energy = sum(float(b.u @ b.sq) for b in embedder.sample) / N

@@ -137,6 +137,7 @@ class Shape:
     def power(self, C: Array, exponent: float) -> Array:
         """C A^exponent, of points (R, c, d)."""
         values, vectors = np.linalg.eigh(self.K)
+        values = np.maximum(values, values.shape[1] * np.finfo(values.dtype).eps * values[:, -1:])  # rounding errors
         turned = vectors * (values**-exponent)[:, None] @ np.swapaxes(vectors, 1, 2)
         if self.V is None:
             return C @ turned

@@ -116,10 +116,13 @@ def check_range(engine: Engine) -> None:
     """Squares of values and weights, and their sums, must not overflow in the floating type of the rows, nor vanish."""
     seen, limits = engine.summary, np.finfo(str(engine.dtype).rpartition(".")[2])
     total, largest = float(seen.sizes.sum()), float(limits.max) / HEADROOM
-    if not total < largest**0.5:
-        raise ValueError(
-            f"sample_weight adds up to {total:.1e}, and its square overflows in {limits.dtype}: rescale the weights."
-        )
+    most = (float(np.finfo(np.float32).max) / HEADROOM) ** 0.5  # the consensus works in single precision
+    for label, size in zip(engine.labels, seen.sizes, strict=True):
+        if not 1 / most < size < most:
+            raise ValueError(
+                f"sample_weight adds up to {size:.1e} in task {quoted(label)}; that should be between {1 / most:.0e} "
+                f"and {most:.0e}: rescale the weights."
+            )
     if not max(float(seen.energy), float(seen.longest)) < largest:
         weights = " together with sample_weight" * (total != sum(engine.sizes))
         longest = float(seen.longest) ** 0.5
@@ -130,10 +133,10 @@ def check_range(engine: Engine) -> None:
 
 
 def loses_digits(seen: Summary) -> bool:
-    """Whether squares of rows of single precision are rounded by more than a small part of their spread."""
-    total = max(float(seen.sizes.sum()), np.finfo(np.float64).tiny)
-    length = float(seen.energy) / total
-    spread = length - float(np.sum((seen.sums.sum(axis=0) / total) ** 2))
+    """Whether squares of rows of single precision are rounded by more than a part of their spread within tasks."""
+    sizes = np.maximum(seen.sizes, np.finfo(np.float64).tiny)
+    length = float(seen.energy) / float(sizes.sum())
+    spread = length - float(np.sum(np.sum(seen.sums**2, axis=1) / sizes)) / float(sizes.sum())
     return bool(np.finfo(np.float32).eps * length > ROUNDED * spread)
 
 
@@ -193,9 +196,10 @@ def read_weights(sample_weight: Any, data: LocalData, dtype: Any) -> list[Array]
     if isinstance(sample_weight, Real):
         sample_weight = np.full(data.n, sample_weight)
     try:
-        weights = check_array(
-            near(sample_weight), ensure_2d=False, dtype=dtype, allow_nd=True, input_name="sample_weight"
-        )
+        with np.errstate(over="ignore"):  # what is infinite is refused
+            weights = check_array(
+                near(sample_weight), ensure_2d=False, dtype=dtype, allow_nd=True, input_name="sample_weight"
+            )
     except (TypeError, ValueError) as error:
         raise named_error(error, sample_weight, "sample_weight") from error
     if weights.shape != (data.n,):
