@@ -61,6 +61,13 @@ def test_matching_undoes_permutations_of_the_clusters_of_tasks(blobs):
         assert clustering_accuracy(np.concatenate(ys), np.concatenate(after)) == 1
 
 
+def test_rounding_does_not_order_runs_that_are_equally_good():
+    losses = np.array([92.42044227, 78.58196990, 78.58196881, 78.58617789, 78.58196808, 78.58617700])
+    assert_array_equal(members.leading(losses, 1, 5), [1, 2, 4, 3, 5])
+    assert_array_equal(members.leading(1e-30 * losses, 2, 2), [1, 2, 4, 3])
+    assert_array_equal(members.leading(np.array([0.0, 1e-12, 0.0]), 1, 3), [0, 2, 1])
+
+
 def test_the_best_runs_of_each_task_come_first(blobs):
     """In each group: the first labels are those of the best run of each task, whichever that is."""
     rows = Blocks(blocks_with_unit_weights(parts_of(blobs)[0]))

@@ -162,7 +162,8 @@ def test_runs_side_by_side_are_the_runs_one_by_one(coupling, membership, weighti
     for together, Ps in zip(solve(rows, model, pace, starts), starts, strict=True):
         alone = solved(rows, model, pace, Ps)
         assert [len(trace) for trace in together.traces] == [len(trace) for trace in alone.traces]
-        assert_allclose(np.concatenate(together.traces), np.concatenate(alone.traces), rtol=1e-9)
+        ours, theirs = np.concatenate(together.traces), np.concatenate(alone.traces)
+        assert_allclose(ours, theirs, rtol=1e-9, atol=1e-13 * theirs.max())  # losses are differences of larger numbers
         for ours, theirs in zip(together.weight_trace, alone.weight_trace, strict=True):
             assert_allclose(np.concatenate(ours), np.concatenate(theirs), atol=1e-7)
         assert_allclose(together.centers.Ms, alone.centers.Ms, atol=1e-7)

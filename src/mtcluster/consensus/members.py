@@ -24,6 +24,7 @@ SEEDED = 600  # rows that seeds are drawn from, where there are more
 TRIAL_ITER = 4  # iterations after which the better seedings, and the best starts, go on
 TRIAL_WEIGHT = 0.4  # λ1 of the trial of starts
 MAX_ITER, TOL = 15, 5e-4
+ROUNDED = 1e-5  # share of a loss that rounding may change
 
 
 def blocks_of(Ys: list[Array], us: list[Array], unit: float, dtype: Any = DTYPE) -> list[Block]:
@@ -127,9 +128,11 @@ class Starts:
 
 
 def leading(losses: Array, groups: int, n: int) -> Array:
-    """The runs of the n least losses of each group, group by group."""
+    """The runs of the n least losses of each group, group by group; rounding must not decide between equal ones."""
     size = len(losses) // groups
-    order = np.argsort(losses.reshape(groups, size), axis=1, kind="stable")[:, :n]
+    by_group = losses.reshape(groups, size)
+    unit = ROUNDED * np.maximum(by_group.min(axis=1, keepdims=True), np.finfo(np.float32).tiny)
+    order = np.argsort(np.round(by_group / unit), axis=1, kind="stable")[:, :n]
     return (order + size * np.arange(groups)[:, None]).ravel()
 
 
