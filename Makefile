@@ -8,7 +8,7 @@ COVERED := src/mtcluster/core/*,src/mtcluster/engines/*,src/mtcluster/consensus/
 
 export MTCLUSTER_DATA ?= $(abspath ../shared/data)
 
-.PHONY: demo test quick minimum versions coverage lint bench docs dist clean
+.PHONY: demo test quick minimum versions coverage lint bench faults docs dist clean
 
 demo: $(VENV)/.core
 	$(BIN)/mtcluster demo
@@ -39,6 +39,10 @@ lint: $(VENV)/.lint
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+# Faults on purpose, which must do no harm: up to two hours, apart from CI.
+faults: $(VENV)/.test
+	$(BIN)/python -m benchmarks.faults --out docs/results/reliability.md
 
 bench: $(VENV)/.bench
 	$(BIN)/python -m benchmarks.speed

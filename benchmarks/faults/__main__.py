@@ -5,29 +5,43 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
+from time import perf_counter
 
-from . import estimators, readers
+from . import chaos, estimators, kills, points, readers
+from .campaign import in_pieces
+from .report import noted, page
 
-CAMPAIGNS = {"readers": (readers, 2_000), "estimators": (estimators, 5_000)}
-HEAD = "# Reliability\n\nFaults on purpose, which must do no harm. Made by `make faults`.\n\n"
+CAMPAIGNS = {  # trials at most, and processes at once where they must be few
+    "points": (points, 2_000, None),
+    "kills": (kills, 400, None),
+    "readers": (readers, 2_000, None),
+    "estimators": (estimators, 5_000, None),
+    "chaos": (chaos, 69, 1),
+}
 
 
 def main() -> int:
+    """Make the campaigns, and return 1 if anything failed."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", type=Path, help="Markdown file to write")
+    parser.add_argument("--out", type=Path, help="Markdown file to write; figures go to a JSON file beside it")
     parser.add_argument("--only", action="append", choices=tuple(CAMPAIGNS))
-    parser.add_argument("--trials", type=int, help="trials of each campaign (default: 2,000 files, 5,000 fits)")
+    parser.add_argument("--trials", type=int, help="trials of each campaign (default: as many as the page tells)")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--jobs", type=int, default=2, help="processes at once (default: 2)")
     arguments = parser.parse_args()
-    texts, failures = [], 0
+    failures = 0
     for name in arguments.only or CAMPAIGNS:
-        campaign, trials = CAMPAIGNS[name]
-        outcome = campaign.measured(arguments.trials or trials, arguments.seed)
+        campaign, trials, jobs = CAMPAIGNS[name]
+        began, n = perf_counter(), arguments.trials or trials
+        print(f"{name}: up to {n:,} trials ...", file=sys.stderr, flush=True)
+        outcome = in_pieces(campaign.measured, n, arguments.seed, jobs or arguments.jobs)
         failures += len(outcome.wrong)
-        texts.append(outcome.section(f"python -m benchmarks.faults --only {name}"))
-        print(texts[-1], flush=True)
-    if arguments.out is not None:
-        arguments.out.write_text(HEAD + "\n".join(texts), encoding="utf-8")
+        print(outcome, flush=True)
+        if arguments.out is not None:
+            about = " ".join(str(campaign.__doc__).split())
+            figures = arguments.out.with_suffix(".json")
+            known = noted(figures, name, outcome, about, arguments.seed, perf_counter() - began)
+            arguments.out.write_text(page(known), encoding="utf-8")
     return failures > 0
 
 

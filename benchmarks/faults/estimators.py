@@ -1,37 +1,44 @@
 """Random fits over shapes, types, scales, weights and labels, with what must hold for each.
 
 Results are finite and in range, `predict` of the rows of a fit returns its labels, the objective does not rise within a
-stage, a fit is repeatable, the order of the tasks does not matter, a refit that fails leaves the model as it was, and
-no warning of NumPy reaches the user. A fit may be refused, with a `ValueError` or `TypeError` that says something.
+stage by more than squares of the rows are rounded, a fit is repeatable, also in two threads at once, a refit that fails
+leaves the model as it was, and no warning of NumPy reaches the user. A fit may be refused, with a `ValueError` or
+`TypeError` that says something. If clusters are clear, neither the order of the rows nor that of the tasks matters.
 """
 
 from __future__ import annotations
 
 import threading
 import warnings
+from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any
 
 import numpy as np
 from scipy import sparse
+from scipy.spatial.distance import pdist
+from sklearn.metrics import adjusted_rand_score
 
 from mtcluster import ASI, LSSMTC, SPMTC, MultiTaskGaussianMixture, PerTask
 
 from .campaign import Outcome
 
 MODELS = (SPMTC, LSSMTC, ASI, MultiTaskGaussianMixture)
-SHARE_RISE = 1e-6
+SHARE_ORDER, CLEAR = 0.1, 15  # of trials with other orders of rows and tasks; distance of clear clusters of width 1
+SHARE_RISE = 1e-6  # of the objective
+ROUNDINGS = 100  # of the terms of all losses
 
 
-def measured(trials: int, seed: int = 0) -> Outcome:
+def measured(trials: Iterable[int], seed: int = 0) -> Outcome:
     """Draw and fit."""
     outcome = Outcome("Estimators")
-    for i in range(trials):
+    for i in trials:
         rng = np.random.default_rng([seed, i])
         model, X, tasks, weights = drawn(rng)
-        kind = type(model).__name__
+        in_order = rng.random() < SHARE_ORDER and not isinstance(model, PerTask)
+        kind = type(model).__name__ + ", other orders" * in_order
         try:
-            problem = trial(model, X, tasks, weights, rng)
+            problem = reordered(model, rng) if in_order else trial(model, X, tasks, weights, rng)
         except Exception as error:  # anything else than a refusal is a failure
             problem = f"{type(error).__name__}: {str(error)[:200]}"
         outcome.add(kind, problem and f"seed {seed}, trial {i}: {problem}")
@@ -68,6 +75,23 @@ def drawn(rng: np.random.Generator) -> tuple[Any, Any, Any, Any]:
     return (PerTask(model) if rng.random() < 0.05 else model), X, tasks, weights
 
 
+def reordered(model: Any, rng: np.random.Generator) -> str:
+    """What other orders of rows and tasks change where clusters are clear; empty if nothing."""
+    c, m, d = int(rng.integers(2, 6)), int(rng.integers(1, 5)), int(rng.integers(3, 12))
+    Z = rng.uniform(-40, 40, (c, d))
+    while np.min(pdist(Z)) < CLEAR:
+        Z = rng.uniform(-40, 40, (c, d))
+    y, tasks = np.tile(np.arange(c), 30 * m), np.repeat(np.arange(m), 30 * c)
+    X = Z[y] + rng.normal(size=(m, d))[tasks] + rng.normal(size=(len(y), d))
+    model = type(model)(c, random_state=model.random_state)
+    labels, order = model.fit(X, tasks=tasks).labels_, rng.permutation(len(X))
+    if adjusted_rand_score(labels[order], model.fit(X[order], tasks=tasks[order]).labels_) < 1:
+        return "another order of the rows gives other clusters"
+    if adjusted_rand_score(labels, model.fit(X, tasks=-tasks).labels_) < 1:
+        return "another order of the tasks gives other clusters"
+    return ""
+
+
 def trial(model: Any, X: Any, tasks: Any, weights: Any, rng: np.random.Generator) -> str:
     """What does not hold; empty if everything does."""
     with warnings.catch_warnings(record=True) as caught:
@@ -95,12 +119,13 @@ def _holds(model: Any, X: Any, tasks: Any, weights: Any, rng: np.random.Generato
     if isinstance(model, PerTask):
         return "" if labels.shape == (X.shape[0],) else "labels of another shape"
     c = model.task_centers_.shape[1]
+    rounded = _rounded(model, X, tasks, weights)
     checks = {
         "labels out of range": bool((labels >= -1).all() and (labels < c).all()),
         "centres that are not finite": bool(np.isfinite(model.task_centers_).all()),
         "losses that are not finite": bool(np.isfinite(model.losses_).all()),
         "predict gives other labels": np.array_equal(model.predict(X, tasks=tasks), labels),
-        "an objective that rises": not any(_rises(trace) for trace in model.objective_trace_),
+        "an objective that rises": not any(_rises(trace, rounded) for trace in model.objective_trace_),
     }
     for problem, holds in checks.items():
         if not holds:
@@ -116,9 +141,21 @@ def _holds(model: Any, X: Any, tasks: Any, weights: Any, rng: np.random.Generato
     return _in_two_threads(model, X, tasks, weights, labels) if rng.random() < 0.05 else ""
 
 
-def _rises(trace: Any) -> bool:
+def _rounded(model: Any, X: Any, tasks: Any, weights: Any) -> float:
+    """How far the objective may be from what it is, as losses are differences of larger numbers."""
+    rows = np.nan_to_num(np.asarray(X.todense() if sparse.issparse(X) else X, dtype=np.float64))
+    u, metric = np.ones(len(rows)) if weights is None else weights, getattr(model, "metric_covariance_", None)
+    squares = np.sum(rows * (rows if metric is None else rows @ np.linalg.pinv(metric, hermitian=True)), axis=1)
+    if getattr(model, "membership_", "") == "nonnegative":  # centres may point away from each other
+        codes = np.zeros(len(rows), dtype=int) if tasks is None else [model.tasks_.tolist().index(k) for k in tasks]
+        lengths = np.linalg.norm(model.task_centers_, axis=2)[codes]
+        squares = np.maximum(squares, 10 * np.sum(model.memberships_ * lengths, axis=1) ** 2)
+    return ROUNDINGS * float(np.finfo(model.task_centers_.dtype).eps) * float(u @ squares)
+
+
+def _rises(trace: Any, rounded: float) -> bool:
     values = np.asarray(trace, dtype=np.float64)
-    return bool(np.any(np.diff(values) > SHARE_RISE * max(1.0, np.abs(values).max(initial=0.0))))
+    return bool(np.any(np.diff(values) > max(rounded, SHARE_RISE * np.abs(values).max(initial=0.0))))
 
 
 def _in_two_threads(model: Any, X: Any, tasks: Any, weights: Any, labels: Any) -> str:

@@ -1,0 +1,166 @@
+"""What an attack on the library and the campaigns found, and the tests that would find it again."""
+
+from __future__ import annotations
+
+# What was found, and the tests: file under tests/, and name.
+Findings = tuple[tuple[str, tuple[tuple[str, str], ...]], ...]
+OF_ATTACK: Findings = (
+    (
+        "Files that bring the process down: `.h5ad` with indices out of range, `.mtx` with a zero byte",
+        (
+            ("cli/test_limits.py", "test_cells_that_would_crash_the_process"),
+            ("cli/test_limits.py", "test_a_matrix_with_a_zero_byte"),
+        ),
+    ),
+    (
+        "A kill while `--force` replaces a run loses the earlier one",
+        (
+            ("_utils/test_files.py", "test_a_folder_that_a_stopped_process_had_moved_away_is_put_back"),
+            ("_utils/test_files.py", "test_the_old_folder_is_found_if_a_process_is_killed_between_two_steps"),
+            ("_utils/test_files.py", "test_leftovers_of_stopped_processes_are_removed_and_no_others"),
+        ),
+    ),
+    (
+        "Fits in two threads leave BLAS limited to one thread",
+        (("engines/test_local.py", "test_fits_in_several_threads_leave_the_limits_of_blas_as_they_were"),),
+    ),
+    (
+        "Texts that are not UTF-8, and repeated names of columns, end in a traceback",
+        (
+            ("cli/test_check.py", "test_text_that_is_not_utf_8_in_a_column"),
+            ("cli/test_readers.py", "test_repeated_names_of_columns_are_refused_with_all_names"),
+            ("cli/test_check.py", "test_names_that_are_no_text_are_refused_before_anything_is_done"),
+        ),
+    ),
+    (
+        "Small files that exhaust memory or time",
+        (
+            ("cli/test_limits.py", "test_one_cell_at_the_end_of_a_sheet"),
+            ("cli/test_limits.py", "test_compressed_tables_that_unpack_to_too_much"),
+            ("cli/test_limits.py", "test_a_long_name_of_a_column_is_not_printed"),
+            ("interop/test_persistence.py", "test_a_file_that_unpacks_to_too_much_is_refused_before_it_is"),
+        ),
+    ),
+    (
+        "Dask partitions with columns in another order are fitted wrongly; errors that name nothing",
+        (
+            ("engines/test_dask_threads.py", "test_columns_of_partitions_are_matched_by_name"),
+            ("engines/test_dask_threads.py", "test_what_is_wrong_in_a_partition_is_named"),
+            ("engines/test_dask_threads.py", "test_the_partition_of_a_missing_task_is_named"),
+        ),
+    ),
+    (
+        "Overflow, and single precision far from zero",
+        (
+            ("estimators/test_bad_input.py", "test_numbers_out_of_range_are_refused_without_a_warning"),
+            ("estimators/test_bad_input.py", "test_the_objective_of_single_precision_does_not_rise"),
+        ),
+    ),
+    (
+        "Labels of tasks that differ by a trailing zero character merge",
+        (("estimators/test_bad_input.py", "test_labels_of_tasks_may_differ_by_a_zero_character"),),
+    ),
+    (
+        "A refit that fails breaks a fitted model",
+        (("estimators/test_bad_input.py", "test_a_fit_that_fails_leaves_the_model_as_it_was"),),
+    ),
+    (
+        "Names that begin like formulas reach CSV files",
+        (("cli/test_tables.py", "test_ids_and_names_are_no_formulas_unless_asked"),),
+    ),
+    (
+        "Tampered models end in tracebacks",
+        (
+            ("interop/test_persistence.py", "test_contents_that_do_not_match_the_checksum_are_refused"),
+            ("interop/test_persistence.py", "test_a_schema_that_lacks_a_part_is_refused"),
+        ),
+    ),
+    (
+        "The number of threads changes sums",
+        (("engines/test_local.py", "test_results_do_not_depend_on_the_number_of_threads"),),
+    ),
+    (
+        "The order of the rows changes the default fit on data without structure: said in the guide",
+        (("estimators/test_invariants.py", "test_the_order_of_rows_does_not_matter"),),
+    ),
+    (
+        "Lowest versions do not install together, or fail tests",
+        (("test_packaging.py", "test_the_lowest_versions_are_the_lower_bounds"),),
+    ),
+    (
+        "Schedulers cannot be reached over TLS",
+        (("cli/test_out_of_core.py", "test_a_scheduler_that_wants_certificates"),),
+    ),
+    (
+        "Tests that hang on the clock",
+        (
+            ("cli/test_files.py", "test_an_interrupted_fit_leaves_nothing"),
+            ("_utils/test_files.py", "test_an_interrupt_waits_until_the_end_of_the_block"),
+        ),
+    ),
+)
+OF_CAMPAIGNS: Findings = (
+    (
+        "Fault points, kills: a stop that arrives in a finalizer or during an import gets lost, or is an error",
+        (
+            ("cli/test_stopping.py", "test_a_stop_that_a_finalizer_swallows_comes_back"),
+            ("cli/test_stopping.py", "test_an_output_does_not_take_its_place_after_a_stop_that_got_lost"),
+            ("cli/test_stopping.py", "test_an_interrupt_within_exec_ends_with_the_code_of_a_stop"),
+            ("cli/test_stopping.py", "test_a_stop_that_an_extension_module_made_another_error_of_is_a_stop"),
+            ("cli/test_stopping.py", "test_signals_are_heeded_before_other_modules_are_imported"),
+        ),
+    ),
+    (
+        'Fault points: "nothing was written" is said although the output is in its place',
+        (("cli/test_stopping.py", "test_a_stop_while_the_output_takes_its_place_is_told_with_the_output"),),
+    ),
+    (
+        "Fault points: want of memory ends in a traceback of a library",
+        (("cli/test_stopping.py", "test_want_of_memory_is_told_where_a_library_made_another_error_of_it"),),
+    ),
+    (
+        "Readers: more `.mtx` files than those with zero bytes bring the process down",
+        (("cli/test_probing.py", "test_a_file_that_brings_its_library_down_is_refused"),),
+    ),
+    (
+        "Readers: a workbook that is damaged beside its rows is a bug at the end of a fit",
+        (("cli/test_tables.py", "test_a_workbook_that_is_damaged_beside_its_rows"),),
+    ),
+    (
+        "Readers: files that join a model were written again in the encoding of the first fit",
+        (("cli/test_adapt.py", "test_new_files_may_have_an_encoding_of_their_own"),),
+    ),
+    (
+        "Estimators: weights that overflow in single precision, in which the consensus works, warn",
+        (("estimators/test_bad_input.py", "test_numbers_out_of_range_are_refused_without_a_warning"),),
+    ),
+    (
+        "Estimators: equal rows, and such with missing values, end in a singular matrix",
+        (
+            ("estimators/test_bad_input.py", "test_equal_rows_with_missing_values"),
+            ("estimators/test_bad_input.py", "test_rows_that_are_all_the_same"),
+        ),
+    ),
+    (
+        "Estimators: the objective rises in single precision if tasks lie far apart and losses are measured from 0",
+        (("estimators/test_bad_input.py", "test_rows_of_single_precision_in_tasks_that_lie_far_apart"),),
+    ),
+    (
+        "Dask: a cluster without workers is waited for for ever",
+        (("engines/test_dask_cluster.py", "test_a_cluster_without_workers_is_not_waited_for_for_ever"),),
+    ),
+    (
+        "Dask: after a chunk could not be read, fits to the same chunks fail and the values of earlier models are lost",
+        (
+            (
+                "engines/test_dask_cluster.py",
+                "test_a_fit_can_be_repeated_while_a_model_of_the_same_chunks_lives",
+            ),
+        ),
+    ),
+    (
+        "Dask: a client that is closed during a fit ends in an error of Dask about its graph",
+        (("engines/test_dask_cluster.py", "test_results_on_a_cluster_that_a_graph_does_not_show"),),
+    ),
+)
+FINDINGS = OF_ATTACK + OF_CAMPAIGNS
