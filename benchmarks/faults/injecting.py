@@ -23,7 +23,7 @@ ERRNO = {
     "remove": errno.EIO, "process start": errno.EAGAIN, "worker call": errno.EIO,
 }  # fmt: skip
 ALLOCATION, THREAD = "allocation", "thread start"
-KINDS = (*ERRNO, ALLOCATION, THREAD)
+LOCKS, RELEASES = (type(threading.Lock()), type(threading.RLock())), ("__exit__", "release")
 
 
 @dataclass
@@ -89,9 +89,10 @@ class Fault:
         exchange = files._exchange
         files._exchange = lambda a, b: not self.comes("rename") and exchange(a, b)
 
-    def _heard(self, _: Any, event: str, __: Any) -> None:
-        """Any function written in C may ask for memory: the profiler hears of them first."""
-        if event == "c_call":
+    def _heard(self, _: Any, event: str, function: Any) -> None:
+        """Any function written in C may ask for memory, unless it releases a lock: the profiler hears of them first."""
+        releases = isinstance(getattr(function, "__self__", None), LOCKS) and function.__name__ in RELEASES
+        if event == "c_call" and not releases:
             self.check(ALLOCATION)
 
 
