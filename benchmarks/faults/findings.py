@@ -131,6 +131,14 @@ OF_CAMPAIGNS: Findings = (
         (("cli/test_adapt.py", "test_new_files_may_have_an_encoding_of_their_own"),),
     ),
     (
+        "Readers: models whose parts were exchanged for others, with a valid checksum, end in tracebacks",
+        (
+            ("interop/test_soundness.py", "test_parts_that_do_not_fit_are_named"),
+            ("cli/test_wrong_uses.py", "test_models_of_other_parts_are_damaged"),
+            ("cli/test_wrong_uses.py", "test_findings_that_cannot_be_read"),
+        ),
+    ),
+    (
         "Estimators: weights that overflow in single precision, in which the consensus works, warn",
         (("estimators/test_bad_input.py", "test_numbers_out_of_range_are_refused_without_a_warning"),),
     ),

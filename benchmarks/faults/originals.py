@@ -6,7 +6,7 @@ import bz2
 import gzip
 import lzma
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,9 @@ import numpy as np
 TASK = ("--task", "site")
 FIT = ("--clusters", "2", "--refits", "0", "--quiet")
 RUN = "run"  # folder of a fit of `t.csv`, which stays as it is
+
+
+TAMPERED = "tampered"  # instead of a suffix: parts are exchanged, not bytes
 
 
 @dataclass(frozen=True)
@@ -140,4 +143,5 @@ def _results(folder: Path) -> dict[str, Original]:
     if main(["fit", str(folder / "t.csv"), *TASK, *FIT, "--out", str(folder / RUN)]):
         raise RuntimeError("the model of the corpus could not be made")
     files = {"model": "model.skops", "settings": "settings.json", "centres": "centers.csv"}
-    return {name: Original((folder / RUN / file).read_bytes(), "", (), file) for name, file in files.items()}
+    found = {name: Original((folder / RUN / file).read_bytes(), "", (), file) for name, file in files.items()}
+    return found | {"model, sealed again": replace(found["model"], suffix=TAMPERED)}

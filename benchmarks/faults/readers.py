@@ -1,7 +1,8 @@
 """Files of every kind, mutated by a seeded fuzzer and read by a child process: exit code 0 or 2, and no signal.
 
 The child is a fork of a process that has imported everything, with limits on memory and time. Files are checked, fitted
-to and labelled; those of a folder of results are used by the commands that read such folders.
+to and labelled; those of a folder of results are used by the commands that read such folders. Parts of models are also
+exchanged for others, with a valid checksum.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ from threadpoolctl import threadpool_limits
 from .campaign import Outcome
 from .children import import_all, in_child
 from .mutations import mutated
-from .originals import FIT, RUN, Original, corpus
+from .originals import FIT, RUN, TAMPERED, Original, corpus
+from .tampering import tamper
 
 ON_FILES = ("check", "check", "check", "fit", "predict", "adapt")
 ON_RESULTS = ("predict", "adapt", "report", "rename")
@@ -70,8 +72,10 @@ def _of_results(original: Original, folder: Path, rng: np.random.Generator) -> l
     place = folder / BROKEN
     shutil.rmtree(place, ignore_errors=True)
     shutil.copytree(folder / RUN, place)
-    suffix = original.in_run.rpartition(".")[2]
-    (place / original.in_run).write_bytes(mutated(suffix, original.data, rng))
+    if original.suffix == TAMPERED:
+        tamper(place / original.in_run, rng)
+    else:
+        (place / original.in_run).write_bytes(mutated(original.in_run.rpartition(".")[2], original.data, rng))
     command = ON_RESULTS[int(rng.integers(len(ON_RESULTS)))]
     if command == "rename":
         return ["rename", str(place), "0=north", "1=<b>"]

@@ -336,6 +336,54 @@ def test_a_model_file_of_another_format(refused, fitted):
     refused(["model.skops", "fit again"], "report", "run")
 
 
+BROKEN = {
+    "a preprocessor without its scaler": lambda contents: delattr(contents["preprocessor"], "scaler_"),
+    "a parameter of the preprocessor": lambda contents: setattr(contents["preprocessor"], "scale", -1),
+    "other columns": lambda contents: contents["columns"].append("age2"),
+    "columns that are left out": lambda contents: setattr(contents["preprocessor"], "left_out_", ["x"]),
+    "a role": lambda contents: contents["roles"].update(drop=-1),
+    "a role of numbers": lambda contents: contents["roles"].update(drop=[1, 2]),
+    "an option of the check": lambda contents: contents["checking"].pop("missing"),
+    "a part": lambda contents: contents.pop("anonymous"),
+    "an array for a number": lambda contents: contents.update(format=np.zeros(0)),
+    "a part of the model": lambda contents: setattr(contents["model"], "metric_covariance_", "x"),
+    "a parameter of the model": lambda contents: delattr(contents["model"], "init"),
+}
+
+
+@pytest.mark.parametrize("part", BROKEN)
+@pytest.mark.parametrize("command", ["predict", "adapt", "report"])
+def test_models_of_other_parts_are_damaged(refused, fitted, part, command):
+    from mtcluster.interop import load
+    from mtcluster.interop._persistence import _here, _skops, sealed
+
+    contents = load(fitted / "model.skops")
+    BROKEN[part](contents)
+    (fitted / "model.skops").write_bytes(sealed(_skops().dumps(_here(contents))))
+    files = () if command == "report" else ("survey.csv", "--out", "o")
+    refused(["This model file is damaged", "model.skops"], command, "run", *files)
+
+
+@pytest.mark.parametrize("findings", ["", "[]", "{}", "[" * 100_000])
+@pytest.mark.parametrize("command", [("report", "run"), ("rename", "run", "0=large")])
+def test_findings_that_cannot_be_read(refused, fitted, findings, command):
+    from mtcluster.interop import dump, load
+
+    contents = load(fitted / "model.skops")
+    dump(contents | {"findings": findings}, fitted / "model.skops")
+    refused(["This model file is damaged", "model.skops", "fit again"], *command)
+
+
+def test_settings_that_were_changed(refused, fitted, edit_settings):
+    edit_settings(fitted, lambda settings: settings["options"].update(seed=1))
+    refused(["settings.json", "does not match its checksum"], "report", "run")
+
+
+def test_the_checksum_of_settings_does_not_depend_on_their_layout(run, fitted, edit_settings):
+    edit_settings(fitted, lambda settings: settings.update(reversed(list(settings.items()))))
+    assert run("report", "run")[0] == 0
+
+
 def test_a_model_of_another_format(refused, fitted, edit_settings):
     edit_settings(fitted, lambda settings: settings.update(format=7))
     refused("fit again", "report", "run")

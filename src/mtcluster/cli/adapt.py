@@ -17,6 +17,7 @@ from .cleaning import Checking
 from .console import Console
 from .errors import InputError, input_errors, need
 from .fit import certainty_of, lines_on_data, report_of, settings_of, written
+from .loading import load_model
 from .modelling import WRITING, noted
 from .predict import read_like_fit, told_new, unseen_categories
 from .preparing import READING, Prepared, told_without_values, without_values
@@ -27,7 +28,7 @@ from .writing import write_results
 def run(arguments: Namespace, console: Console) -> dict[str, Any]:
     """Read the files as in the fit, let their tasks join, and write the folder of the new model."""
     need("skops", "files", "writing a model")
-    contents = folder.load_model(arguments.model)
+    contents = load_model(arguments.model)
     model, preprocessor = contents["model"], contents["preprocessor"]
     if not hasattr(model, "adapt"):
         problem = f"no task can join {type(model).__name__}"

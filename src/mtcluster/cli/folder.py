@@ -1,4 +1,4 @@
-"""The folder that `mtcluster fit` writes, completely or not at all, and how it is read again."""
+"""The folder that `mtcluster fit` writes, completely or not at all."""
 
 from __future__ import annotations
 
@@ -7,25 +7,22 @@ import json
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import fields
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
-from .. import __version__
 from .._utils.files import replacing, replacing_folder, tidy
 from ..core.arrays import Array, host
 from ..core.memberships import FORMS
-from ..preprocessing import TablePreprocessor
-from .errors import InputError, need
-from .layout import KNOWN, MODEL, SETTINGS
-from .readers import ColumnRoles
+from .errors import InputError
+from .layout import KNOWN, SETTINGS
 from .stopping import check, written
 
 FORMAT = 2  # of settings.json and model.skops together; 1 was written by mtcluster 0.1
 FORMULA = ("=", "+", "-", "@", "\t", "\r")  # beginnings of cells that spreadsheets compute
+CHECKSUM = "sha256"  # in settings.json, of everything else in it
 LINES = 50_000  # rows that are converted to text at a time
 PACKAGES = ("mtcluster", "numpy", "scipy", "scikit-learn", "joblib", "pandas", "pyarrow", "skops", "anndata", "dask")
 
@@ -166,51 +163,13 @@ def center_columns(model: Any, names: list[str], in_units: Callable[..., Array],
 
 
 def write_settings(out: Path, settings: dict[str, Any]) -> None:
-    """Write settings.json, the last file of a folder."""
-    text = json.dumps(settings, indent=2, ensure_ascii=False, allow_nan=False)
+    """Write settings.json, the last file of a folder, with its checksum."""
+    read = json.loads(json.dumps(settings, allow_nan=False))  # keys are texts in the file
+    text = json.dumps(read | {CHECKSUM: checksum(read)}, indent=2, ensure_ascii=False)
     (out / SETTINGS).write_text(text + "\n", encoding="utf-8")
 
 
-def load_model(folder: Path) -> dict[str, Any]:
-    """The contents of model.skops, if this version of mtcluster wrote it; nothing in it is executed."""
-    _check_settings(folder)
-    need("skops", "files", "reading a model")
-    from ..interop._persistence import is_sealed, load
-
-    path = folder / MODEL
-    if not path.is_file():
-        raise InputError(f"{folder} is incomplete, as {MODEL} is missing: fit again.")
-    try:
-        model = load(path)
-        if not is_sealed(path.read_bytes()):
-            raise InputError(f"This model file is damaged: {path} does not match its checksum. Fit again.")
-    except ValueError as error:
-        raise InputError(f"This model file is damaged: {error}" if "damaged" in str(error) else str(error)) from error
-    parts = {"model": BaseEstimator, "preprocessor": TablePreprocessor, "columns": list, "roles": dict, "findings": str}
-    sound = isinstance(model, dict) and model.get("format") == FORMAT
-    if not sound or not all(isinstance(model.get(name), kind) for name, kind in parts.items()):
-        raise InputError(f"{path} is damaged, or is not a model of this version: fit again.")
-    if set(model["roles"]) != {field.name for field in fields(ColumnRoles)}:
-        raise InputError(f"{path} is damaged, as the roles of columns are missing: fit again.")
-    return model
-
-
-def _check_settings(folder: Path) -> None:
-    """Refuse a folder that another version of mtcluster wrote."""
-    if not folder.exists():
-        raise InputError(f"{folder} does not exist.")
-    if folder.is_file() and folder.name in KNOWN:
-        raise InputError(f"{folder} is a file of a run: give its folder, {folder.parent}.")
-    path = folder / SETTINGS
-    if not path.is_file():
-        raise InputError(f"{folder} was not written by `mtcluster fit`, as it has no {SETTINGS}.")
-    try:
-        settings = json.loads(path.read_text(encoding="utf-8"))
-        writer, written = str(settings["versions"]["mtcluster"]), settings["format"]
-    except (ValueError, KeyError, TypeError) as error:
-        raise InputError(f"{path} is damaged ({type(error).__name__}: {str(error)[:80]}): fit again.") from error
-    if written != FORMAT or writer.split(".")[:2] != __version__.split(".")[:2]:
-        raise InputError(
-            f"{folder} was written by mtcluster {writer}: fit again with this version ({__version__}), or install "
-            f"mtcluster {writer}."
-        )
+def checksum(settings: dict[str, Any]) -> str:
+    """The SHA-256 of settings, however they are laid out in the file."""
+    plain = {name: value for name, value in settings.items() if name != CHECKSUM}
+    return sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()

@@ -16,6 +16,7 @@ from . import folder
 from .cleaning import like_fit, refuse_stops
 from .console import Console
 from .errors import InputError, input_errors
+from .loading import load_model
 from .modelling import WRITING, noted
 from .preparing import READING, told_without_values, without_values
 from .readers import LISTS, ColumnRoles, Dataset, read_files, reader_of, with_columns
@@ -23,7 +24,7 @@ from .readers import LISTS, ColumnRoles, Dataset, read_files, reader_of, with_co
 
 def run(arguments: Namespace, console: Console) -> dict[str, Any]:
     """Read the files as in the fit, label their rows, and write the labels."""
-    contents = folder.load_model(arguments.model)
+    contents = load_model(arguments.model)
     model, preprocessor = contents["model"], contents["preprocessor"]
     if not hasattr(model, "predict"):
         problem = f"{type(model).__name__} cannot label new rows"

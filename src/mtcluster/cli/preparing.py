@@ -20,7 +20,7 @@ from ..preprocessing._findings import lines_of
 from .cleaning import FEW, Checking, cleaned, refuse_stops, without_names
 from .console import Console
 from .errors import InputError, input_errors
-from .folder import load_model
+from .loading import load_model
 from .methods import METHODS
 from .readers import LISTS, ColumnRoles, Dataset, read_files
 

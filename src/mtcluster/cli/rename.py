@@ -11,6 +11,7 @@ from ..inspection._report import Report
 from . import folder, layout
 from .console import Console
 from .errors import InputError, need
+from .loading import findings, load_model, undamaged
 
 
 def run(arguments: Namespace, console: Console) -> dict[str, Any]:
@@ -18,13 +19,21 @@ def run(arguments: Namespace, console: Console) -> dict[str, Any]:
     need("skops", "files", "writing a model")
     from ..interop import dump
 
-    contents = folder.load_model(arguments.model)
-    try:
-        summary = json.loads(contents["findings"])
-        known = int(summary.get("n_numbers", summary["n_clusters"]))
-        names = dict(summary.get("names") or {})
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise InputError(f"{arguments.model / layout.MODEL} is damaged: fit again ({type(error).__name__}).") from error
+    contents = load_model(arguments.model)
+    with undamaged(arguments.model / layout.MODEL):
+        summary = findings(contents)
+        summary["names"] = names = _renamed(summary, arguments)
+        page = Report(summary).html
+    report, model = (folder.new_file(arguments.model / name, force=True) for name in (layout.REPORT, layout.MODEL))
+    with report as new_report, model as new_model:  # both are complete before one of them takes its place
+        new_report.write_text(page, encoding="utf-8")
+        dump(contents | {"findings": json.dumps(summary)}, new_model)
+    return {"out": str(arguments.model), "names": names}
+
+
+def _renamed(summary: dict[str, Any], arguments: Namespace) -> dict[str, str]:
+    """The names of all clusters that have one, by their number."""
+    known, names = int(summary.get("n_numbers", summary["n_clusters"])), dict(summary.get("names") or {})
     for cluster, name in arguments.names:
         if not 0 <= cluster < known:
             raise InputError(f"{arguments.model} has no cluster {cluster}: its clusters are 0 to {known - 1}.")
@@ -32,13 +41,7 @@ def run(arguments: Namespace, console: Console) -> dict[str, Any]:
             names[str(cluster)] = name
         else:
             names.pop(str(cluster), None)
-    summary["names"] = names
-    page = Report(summary).html
-    report, model = (folder.new_file(arguments.model / name, force=True) for name in (layout.REPORT, layout.MODEL))
-    with report as new_report, model as new_model:  # both are complete before one of them takes its place
-        new_report.write_text(page, encoding="utf-8")
-        dump(contents | {"findings": json.dumps(summary)}, new_model)
-    return {"out": str(arguments.model), "names": names}
+    return names
 
 
 def lines(result: dict[str, Any]) -> list[str]:

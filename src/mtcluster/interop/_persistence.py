@@ -24,10 +24,12 @@ from sklearn.base import BaseEstimator
 from .._sklearn_compat import quick_discovery
 from .._utils.files import replacing
 from ..engines import bring_here
+from ..estimators._soundness import check_sound
 
 # Types of labels of tasks, and of scikit-learn's imputers; skops itself trusts NumPy, SciPy and scikit-learn otherwise.
 FOREIGN = ("datetime.date", "datetime.datetime", "datetime.timedelta", "datetime.timezone", "numpy.dtype")
 SEAL = "mtcluster.json"  # part of a file with its checksum
+MAX_SAID = 300  # characters of an error
 MAX_BYTES = 2**33  # that a file may unpack to
 MAX_SCHEMA, MAX_SEAL = 2**28, 2**12  # bytes of the description of a model, and of the part with the checksum
 ROUTING, REQUESTS = "_metadata_request", "_requests_of_methods"  # attributes: scikit-learn's, and ours in files
@@ -105,7 +107,8 @@ def dump(obj: Any, path: str | os.PathLike[str]) -> None:
 def load(path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) -> Any:
     """Read a file written by `dump`.
 
-    No code in the file is run, and only types of a fixed list are made. The checksum that `dump` writes is verified.
+    No code in the file is run, and only types of a fixed list are made. The checksum that `dump` writes is verified,
+    and whether the parts of a model fit together.
 
     Parameters
     ----------
@@ -149,9 +152,16 @@ def load(path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) -> Any:
     if is_sealed(data) is False:
         raise ValueError(f"{path} is damaged: its contents do not match its checksum.")
     try:
-        return _routed(io.loads(data, trusted=list(trusted_types())))
+        found = _routed(io.loads(data, trusted=list(trusted_types())))
     except Exception as error:
         raise ValueError(f"{path} is damaged or was written by another version, so it cannot be loaded.") from error
+    try:
+        check_sound(found)
+    except MemoryError:
+        raise
+    except Exception as error:  # any, as any part may be missing
+        raise ValueError(f"{path} is damaged: {str(error)[:MAX_SAID].rstrip('.')}.") from error
+    return found
 
 
 def sealed(data: bytes) -> bytes:
