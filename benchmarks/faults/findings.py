@@ -28,6 +28,7 @@ OF_ATTACK: Findings = (
         "Texts that are not UTF-8, and repeated names of columns, end in a traceback",
         (
             ("cli/test_check.py", "test_text_that_is_not_utf_8_in_a_column"),
+            ("cli/test_check.py", "test_bytes_that_are_no_text"),
             ("cli/test_readers.py", "test_repeated_names_of_columns_are_refused_with_all_names"),
             ("cli/test_check.py", "test_names_that_are_no_text_are_refused_before_anything_is_done"),
         ),

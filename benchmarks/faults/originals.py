@@ -84,6 +84,7 @@ def _tables(frame: Any, folder: Path) -> dict[str, Original]:
         nested=[[1.0, 2.0], [3.0]] * 20,
         whole=pd.array([1, 2, None, 4] * 10, dtype="Int64"),
         flag=[True, False] * 20,
+        code=[b"a", b"caf\xc3\xa9"] * 20,
     )
     rich.to_parquet(folder / "rich.parquet", row_group_size=15)
     rich.drop(columns="nested").to_feather(folder / "rich.feather")

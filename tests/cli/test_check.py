@@ -266,6 +266,46 @@ def test_names_that_are_no_text_are_refused_before_anything_is_done(option, mess
     assert sorted(path.name for path in tmp_path.iterdir()) == before
 
 
+@pytest.mark.parametrize("suffix", ["parquet", "feather"])
+@pytest.mark.parametrize("more", [(), ("--text", "drink"), ("--id", "drink")])
+def test_bytes_that_are_no_text(survey, run, tmp_path, suffix, more):
+    survey["drink"] = [b"caf\xe9", b"tea"] * 60
+    getattr(survey, f"to_{suffix}")(tmp_path / f"survey.{suffix}")
+    said = []
+    for command in (("check",), ("fit", *FIT)):
+        code, out, err = run(command[0], f"survey.{suffix}", "--task", "country", *command[1:], *more)
+        assert "Traceback" not in err
+        said.append(out + err)
+    assert code == 2
+    assert all("'drink' holds bytes that are not text in UTF-8" in one and "row" in one for one in said)
+    assert not (tmp_path / "run").exists()
+    assert run("fit", f"survey.{suffix}", "--task", "country", *FIT, "--drop", "drink")[0] == 0
+
+
+def test_bytes_in_utf_8_are_texts(survey, run, tmp_path):
+    survey["drink"] = ["café", "café", "tea"] * 40
+    survey.to_parquet(tmp_path / "texts.parquet")
+    survey.assign(drink=[text.encode() for text in survey["drink"]]).to_parquet(tmp_path / "bytes.parquet")
+    found = []
+    for name in ("texts", "bytes"):
+        assert run("fit", f"{name}.parquet", "--task", "country", *FIT, "--force")[0] == 0
+        found.append((tmp_path / "run" / "labels.csv").read_text())
+        assert "drink = café" in (tmp_path / "run" / "centers.csv").read_text()
+    assert found[0] == found[1]
+
+
+def test_a_column_that_arrow_finds_damaged_is_named(survey, run, tmp_path):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    raw = pa.array([b"caf\xe9"] * len(survey), type=pa.binary())
+    bad = pa.Array.from_buffers(pa.string(), len(survey), raw.buffers())
+    pq.write_table(pa.Table.from_pandas(survey).append_column("drink", bad), tmp_path / "a.parquet")
+    code, _, err = run("fit", "a.parquet", "--task", "country", *FIT)
+    assert code == 2
+    assert "column 'drink' is damaged" in err
+
+
 def test_text_that_is_not_utf_8_in_a_column(survey, run, tmp_path):
     survey["drink"] = ["café", "tea"] * 60
     (tmp_path / "survey.csv").write_bytes(survey.to_csv(index=False).encode("latin-1"))

@@ -10,6 +10,7 @@ from scipy import sparse
 
 from .._utils.text import count, listed
 from ..core.arrays import Array
+from ._bytes import told_bytes
 from ._columns import TableError, as_numbers, column_kind, holds_dates, holds_texts, mostly_numbers
 from ._dates import dates_in
 from ._draft import Draft
@@ -22,6 +23,12 @@ APART = 10.0  # ratio of the spread of a feature to the usual one, from which it
 CODES = (9, 99, 999, 9999, 99999, 999999)  # that surveys write for missing values, also with a minus
 PAIRED = 200  # columns of numbers that are compared in pairs
 COPIES = 9  # digits up to which a column is a copy of another
+
+
+def encodings(draft: Draft) -> Iterator[Finding]:
+    """Columns of bytes, which are texts if they are encoded as UTF-8."""
+    draft.X, found = told_bytes(draft.X, draft.where)
+    yield from found
 
 
 def markers(draft: Draft) -> Iterator[Finding]:

@@ -9,6 +9,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import validate_data
 
+from ._bytes import decoded
 from ._columns import TableError, missing_values, no_values
 
 
@@ -47,6 +48,7 @@ class InputMixin:
         X = X.set_axis([str(name) for name in X.columns], axis=1)
         if not X.columns.is_unique:
             raise ValueError(f"X has several columns named {X.columns[X.columns.duplicated()][0]!r}.")
+        X = decoded(X)
         validate_data(self, X, reset=reset, skip_check_array=True)
         counts = {name: int(n) for name, n in X.isna().sum().items() if n}
         if reset:

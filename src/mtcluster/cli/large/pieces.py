@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from ..._utils.files import may_pass
-from ..errors import InputError
+from ...preprocessing import TableError
+from ...preprocessing._bytes import decoded
+from ..errors import ADVICE, InputError
 from ..readers.base import kind_of
 from ..readers.delimited import MISSING, separator_of
 
@@ -73,7 +75,10 @@ def read_piece(piece: Piece, columns: Sequence[str], kept: Sequence[str], encodi
     lacking = [name for name in columns if name not in frame.columns]
     if lacking:
         raise InputError(f"{piece.path} has no column {lacking[0]!r} any more: was it changed meanwhile?")
-    return frame[list(columns)]
+    try:
+        return decoded(frame[list(columns)])
+    except TableError as error:
+        raise InputError(f"{piece.path}: {error.problem}: {ADVICE['bytes']}.") from error
 
 
 def large_groups(pieces: Sequence[Piece]) -> list[str]:

@@ -11,6 +11,7 @@ from typing import Any
 
 from ..._utils.text import count, listed
 from ...preprocessing import Finding
+from ...preprocessing._bytes import told_bytes
 from ...preprocessing._findings import shown
 from ..errors import InputError, need
 from .base import ColumnRoles, Dataset, Reader, columns_of, row_numbers
@@ -47,8 +48,9 @@ class TableReader(Reader):
         others = tuple(c for c in columns if c not in (*used, roles.task, roles.id, roles.label, *roles.drop))
         labels = roles.labels_of(frame)
         ids = row_numbers(len(frame)) if labels["id"] is None else labels["id"]
-        data = Dataset((path,), frame[used], used, labels["task"], ids, labels["label"], notes=(*notes, *more))
-        return replace(data, lacking=lacking, others=others, findings=findings)
+        X, more_findings = told_bytes(frame[used], lambda row: f"row {row + 1}")
+        data = Dataset((path,), X, used, labels["task"], ids, labels["label"], notes=(*notes, *more))
+        return replace(data, lacking=lacking, others=others, findings=(*findings, *more_findings))
 
 
 class ArrowReader(TableReader):
@@ -60,7 +62,11 @@ class ArrowReader(TableReader):
     def frame(self, path: Path, roles: ColumnRoles) -> tuple[Any, tuple[str, ...]]:
         """Read with pyarrow; a damaged file may point outside of itself, which is checked before it is used."""
         table = import_module(f"pyarrow.{self.kind}").read_table(path)
-        table.validate(full=True)
+        for name, column in zip(table.column_names, table.columns, strict=True):
+            try:
+                column.validate(full=True)
+            except Exception as error:
+                raise ValueError(f"column {shown(name)} is damaged: {error}") from error
         return table.to_pandas(), ()
 
 
