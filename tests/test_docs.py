@@ -8,10 +8,14 @@ import re
 import shlex
 import subprocess
 import sys
+from itertools import combinations
 from pathlib import Path
 
+import numpy as np
 import pytest
+from sklearn.metrics import adjusted_rand_score
 
+from mtcluster import SPMTC
 from mtcluster.cli.main import main
 from mtcluster.datasets import make_multitask_blobs
 
@@ -236,3 +240,24 @@ def test_the_tree_in_the_architecture_names_the_modules_of_the_core():
     for path in (ROOT / "src" / "mtcluster" / "core").iterdir():
         if not path.name.startswith("__"):
             assert path.name + "/" * path.is_dir() in text, path.name
+
+
+def test_rows_in_another_order_are_like_another_seed():
+    guide = " ".join((ROOT / "docs" / "guide" / "parameters.md").read_text(encoding="utf-8").split())
+    assert "Rows in another order are like another `random_state`" in guide
+    rng = np.random.default_rng(0)
+    clear, _, tasks = make_multitask_blobs(60, 4, n_tasks=2, n_clusters=3, separation=20, task_shift=0, random_state=0)
+    noise = rng.normal(size=(120, 4))
+
+    def fitted(X, seed, order):
+        labels = np.empty(len(X), dtype=int)
+        labels[order] = SPMTC(3, random_state=seed).fit(X[order], tasks=tasks[order]).labels_
+        return labels
+
+    def agreement(X, seeds, orders):
+        found = [fitted(X, seed, order) for seed, order in zip(seeds, orders, strict=True)]
+        return np.mean([adjusted_rand_score(a, b) for a, b in combinations(found, 2)])
+
+    same, others = [np.arange(120)] * 6, [rng.permutation(120) for _ in range(6)]
+    assert agreement(clear, [0] * 6, others) == 1
+    assert agreement(noise, [0] * 6, others) > agreement(noise, range(6), same) - 0.2

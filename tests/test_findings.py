@@ -16,3 +16,12 @@ def test_every_finding_has_tests(number):
     for file, name in tests:
         tree = ast.parse((TESTS / file).read_text(encoding="utf-8"))
         assert name in {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+
+
+@pytest.mark.parametrize("path", sorted(TESTS.rglob("test_*.py")), ids=lambda path: path.relative_to(TESTS).as_posix())
+def test_tests_wait_for_what_happens_and_not_for_a_time(path):
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    loops = [node for node in ast.walk(tree) if isinstance(node, ast.For | ast.While)]
+    inside = {id(node) for loop in loops for node in ast.walk(loop)}  # where something else ends the waiting
+    waits = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("sleep")]
+    assert [node.lineno for node in waits if id(node) not in inside] == []

@@ -1,17 +1,22 @@
-"""Random fits over shapes, types, scales, weights and labels, with what must hold for each.
+"""Random fits over shapes, types, scales, weights, labels and parameters, with what must hold for each.
 
 Results are finite and in range, `predict` of the rows of a fit returns its labels, the objective does not rise within a
 stage by more than squares of the rows are rounded, a fit is repeatable, also in two threads at once, a refit that fails
-leaves the model as it was, and no warning of NumPy reaches the user. A fit may be refused, with a `ValueError` or
-`TypeError` that says something. If clusters are clear, neither the order of the rows nor that of the tasks matters.
+leaves the model as it was, and no warning of NumPy reaches the user. Models come back from a file as they were,
+probabilities add up to 1, and tasks that join or rows that follow get labels in range. A fit may be refused, with a
+`ValueError` or `TypeError` that says something. If clusters are clear, neither the order of the rows nor that of the
+tasks matters.
 """
 
 from __future__ import annotations
 
+import tempfile
 import threading
 import warnings
 from collections.abc import Iterable
 from contextlib import suppress
+from copy import copy
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,13 +25,26 @@ from scipy.spatial.distance import pdist
 from sklearn.metrics import adjusted_rand_score
 
 from mtcluster import ASI, LSSMTC, SPMTC, MultiTaskGaussianMixture, PerTask
+from mtcluster.interop import dump, load
 
 from .campaign import Outcome
 
 MODELS = (SPMTC, LSSMTC, ASI, MultiTaskGaussianMixture)
 SHARE_ORDER, CLEAR = 0.1, 15  # of trials with other orders of rows and tasks; distance of clear clusters of width 1
+REFUSED = "refused"
+SAID = 20  # characters of a refusal
 SHARE_RISE = 1e-6  # of the objective
 ROUNDINGS = 100  # of the terms of all losses
+SHARE_PARAMETERS, SHARE_LATER = 0.4, 0.3  # of trials with other parameters, and such that go on after the fit
+PARAMETERS: dict[str, tuple[Any, ...]] = {
+    "weighting": ("hard", "soft"), "soft_rule": ("quantile", "paper"), "coupling": ("projection", "reconstruction"),
+    "within_weight": (0, 0.3, 1), "task_offset": ("none", "mean", "matched", "scale"),
+    "metric": ("shared", "euclidean"), "n_components": (1, 2, 40),
+    "init": ("random", "per-task", "pooled", "consensus"),
+    "n_init": (1, 3), "max_iter": (1, 7), "n_jobs": (1, 3), "n_clusters": ("auto", (2, 4)), "tol": (0.0, 10.0),
+    "initial_fraction": (0.01, 1.0), "covariance_type": ("full", "diag", "spherical", "tied"),
+    "shrinkage": (0.5, 10.0, np.inf), "final_fraction": (0.7,), "match": ("geometry",),
+}  # fmt: skip
 
 
 def measured(trials: Iterable[int], seed: int = 0) -> Outcome:
@@ -41,6 +59,8 @@ def measured(trials: Iterable[int], seed: int = 0) -> Outcome:
             problem = reordered(model, rng) if in_order else trial(model, X, tasks, weights, rng)
         except Exception as error:  # anything else than a refusal is a failure
             problem = f"{type(error).__name__}: {str(error)[:200]}"
+        if problem == REFUSED:
+            kind, problem = f"{kind}, refused", ""
         outcome.add(kind, problem and f"seed {seed}, trial {i}: {problem}")
     return outcome
 
@@ -72,7 +92,16 @@ def drawn(rng: np.random.Generator) -> tuple[Any, Any, Any, Any]:
     model = kind(c, random_state=int(rng.integers(100)))
     if kind in (SPMTC, LSSMTC) and rng.random() < 0.2:
         model.set_params(membership="nonnegative", within_weight=0.5)
+    elif rng.random() < SHARE_PARAMETERS:
+        model.set_params(**_parameters(model, rng))
     return (PerTask(model) if rng.random() < 0.05 else model), X, tasks, weights
+
+
+def _parameters(model: Any, rng: np.random.Generator) -> dict[str, Any]:
+    """One to three parameters with other values; some do not go together, which is refused."""
+    able = [name for name in PARAMETERS if name in model.get_params()]
+    names = rng.choice(able, size=min(int(rng.integers(1, 4)), len(able)), replace=False).tolist()
+    return {name: PARAMETERS[name][int(rng.integers(len(PARAMETERS[name])))] for name in names}
 
 
 def reordered(model: Any, rng: np.random.Generator) -> str:
@@ -93,15 +122,15 @@ def reordered(model: Any, rng: np.random.Generator) -> str:
 
 
 def trial(model: Any, X: Any, tasks: Any, weights: Any, rng: np.random.Generator) -> str:
-    """What does not hold; empty if everything does."""
+    """What does not hold; empty if everything does, and REFUSED if there is no fit."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
             model.fit(X, tasks=tasks, sample_weight=weights)
         except (ValueError, TypeError) as error:
             said = str(error)
-            refused = len(said) > 20 and "converge" not in said and "zero-size" not in said
-            return _warned(caught) or ("" if refused else f"refused with {said!r}")
+            refused = len(said) > SAID and "converge" not in said and "zero-size" not in said
+            return _warned(caught) or (REFUSED if refused else f"refused with {said!r}")
     if told := _warned(caught):
         return told
     with warnings.catch_warnings():
@@ -138,7 +167,42 @@ def _holds(model: Any, X: Any, tasks: Any, weights: Any, rng: np.random.Generato
         model.fit(np.full((3, 2), np.inf))
     if any(vars(model).get(name) is not value for name, value in before.items()):
         return "a fit that failed changed the model"
+    if rng.random() < SHARE_LATER and (problem := _lives_on(model, X, tasks, labels, rng)):
+        return problem
     return _in_two_threads(model, X, tasks, weights, labels) if rng.random() < 0.05 else ""
+
+
+def _lives_on(model: Any, X: Any, tasks: Any, labels: Any, rng: np.random.Generator) -> str:
+    """What does not hold for probabilities, files, tasks that join and rows that follow."""
+    shares = model.predict_proba(X, tasks=tasks)
+    known = labels >= 0  # rows without any value have no cluster
+    if not np.allclose(shares[known].sum(axis=1), 1, atol=1e-5) or np.nanmin(shares, initial=0.0) < 0:
+        return "probabilities that do not add up to 1"
+    if not np.isfinite(model.score_samples(X, tasks=tasks)[known]).all():
+        return "scores that are not finite"
+    with tempfile.TemporaryDirectory() as folder:
+        dump(model, Path(folder, "m.skops"))
+        again = load(Path(folder, "m.skops"))
+    if not np.array_equal(again.predict(X, tasks=tasks), labels):
+        return "a model from a file gives other labels"
+    before = dict(vars(model))
+    for way in ("adapt", "partial_fit"):
+        if not hasattr(model, way) or tasks is None:
+            continue
+        try:
+            own = copy(model)
+            later = getattr(own, way)(X, tasks=np.full(X.shape[0], "new") if way == "adapt" else tasks)
+        except (ValueError, TypeError) as error:
+            if len(str(error)) < SAID:
+                return f"{way} refused with {str(error)!r}"
+            continue
+        found = np.asarray(later.labels_)
+        if found.shape != labels.shape or found.max(initial=-1) >= later.task_centers_.shape[1]:
+            return f"labels out of range after {way}"
+        if not np.isfinite(later.task_centers_).all():
+            return f"centres that are not finite after {way}"
+    same = all(vars(model).get(name) is value for name, value in before.items())
+    return "" if same else "a copy that went on changed the model"
 
 
 def _rounded(model: Any, X: Any, tasks: Any, weights: Any) -> float:

@@ -82,7 +82,10 @@ OF_ATTACK: Findings = (
     ),
     (
         "The order of the rows changes the default fit on data without structure: said in the guide",
-        (("estimators/test_invariants.py", "test_the_order_of_rows_does_not_matter"),),
+        (
+            ("estimators/test_invariants.py", "test_the_order_of_rows_does_not_matter"),
+            ("test_docs.py", "test_rows_in_another_order_are_like_another_seed"),
+        ),
     ),
     (
         "Lowest versions do not install together, or fail tests",
@@ -97,6 +100,7 @@ OF_ATTACK: Findings = (
         (
             ("cli/test_files.py", "test_an_interrupted_fit_leaves_nothing"),
             ("_utils/test_files.py", "test_an_interrupt_waits_until_the_end_of_the_block"),
+            ("test_findings.py", "test_tests_wait_for_what_happens_and_not_for_a_time"),
         ),
     ),
 )

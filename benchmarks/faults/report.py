@@ -23,7 +23,8 @@ them are among the tests.
 FOUND = """## What was found
 
 Each is fixed, and has tests; the order of rows (13) is like a seed, which the guide says. By an attack on the library,
-before there were campaigns:
+before there were campaigns (`python -m benchmarks.faults.regressions` lets the tests run with the sources from before,
+where those of each must fail):
 """
 LATER = """
 By the campaigns, while they were built:
@@ -73,7 +74,7 @@ def page(campaigns: dict[str, Any]) -> str:
         "",
     ]
     for one in campaigns.values():
-        parts += [f"## {one['name']}", "", one["about"], "", *([one["note"], ""] if one["note"] else [])]
+        parts += [f"## {one['name']}", "", one["about"], "", *([one["note"], ""] if one.get("note") else [])]
         parts += ["| kind | trials |", "|---|---|"]
         parts += [f"| {kind} | {n:,} |" for kind, n in one["counts"].items()]
         parts += ["", *(f"- {line}" for line in one["wrong"])]
