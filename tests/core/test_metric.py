@@ -1,5 +1,7 @@
 """The shared metric, offsets and proportions: what is estimated with the clusters."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -58,6 +60,24 @@ def test_the_objective_never_rises(settings, membership, directions, matched, pr
     found = alternate(rows, model, first_state(rows, model, [START]), max_iter=15, tol=0.0)
     trace = found.traces[0]
     assert len(trace) > 2
+    assert np.diff(trace).max() <= 1e-9 * abs(trace[0])
+
+
+@pytest.mark.parametrize("given", [False, True], ids=["proportions of the rows", "given proportions"])
+@pytest.mark.parametrize("seed", range(6))
+def test_the_objective_never_rises_with_rows_that_are_not_selected(given, seed):
+    draw = np.random.default_rng(seed)
+    shares = np.log(draw.dirichlet(np.full(C, 0.3), size=M))
+    model = Model(
+        C, n_components=C, within_weight=0.0, metric=metric_of(), matched=True, proportions=not given,
+        log_shares=shares if given else None,
+    )  # fmt: skip
+    rows = rows_of()
+    state = first_state(rows, model, [START])
+    vs = [np.where(draw.random(len(own)) < 0.4, 0, draw.random(len(own)))[None] for own in LABELS]
+    weights, _ = rows.apply(jobs.stage_weights, vs, outputs=1)
+    [trace] = alternate(rows, model, replace(state, weights=weights), max_iter=25, tol=-np.inf).traces
+    assert len(trace) == 25
     assert np.diff(trace).max() <= 1e-9 * abs(trace[0])
 
 

@@ -31,12 +31,12 @@ class Binary(Membership):
         return rng.integers(n_clusters, size=n)
 
     def step(self, P: Array, form: Quadratic, selected: Array | None) -> tuple[Array, Array]:
-        """The label of least loss."""
+        """The label of least loss; proportions of the clusters count in labels and losses alike."""
         labels = self.exact(form)
         if selected is None:
             return labels, form.with_energy(2 * form.least)
         labels = form.xp.where(selected, labels, P)
-        return labels, self.losses(labels, form)
+        return labels, form.with_energy(2 * _at(form.D, labels, form.xp))
 
     def exact(self, form: Quadratic) -> Array:
         """The label of least loss; the first of several."""
@@ -53,7 +53,7 @@ class Binary(Membership):
     def losses(self, P: Array, form: Quadratic) -> Array:
         """Losses at the given labels, without what the proportions of the clusters add to them."""
         D = form.D if form.prior is None else form.D - form.prior
-        return form.with_energy(2 * form.xp.take_along_axis(D, P[:, None, :], axis=1)[:, 0, :])
+        return form.with_energy(2 * _at(D, P, form.xp))
 
     def columns(self, P: Array, like: Array, n_clusters: int, xp: Any = np) -> Array:
         """Labels become 0/1 columns where they meet X, piece by piece."""
@@ -76,6 +76,11 @@ class Binary(Membership):
     def fitted(self, P: Array, M: Array) -> Array:
         """The centre of each row."""
         return M[P]
+
+
+def _at(D: Array, labels: Array, xp: Any) -> Array:
+    """(R, n) the values of D (R, c, n) at labels (R, n)."""
+    return xp.take_along_axis(D, labels[:, None, :], axis=1)[:, 0, :]
 
 
 @lru_cache
