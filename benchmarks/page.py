@@ -21,10 +21,10 @@ TITLES = {
     "runs": (
         "Runs side by side",
         "The loop of the solver from random labels, on rows with interleaved tasks: all runs in one call, compared "
-        "with one call for each of them. At least 6 was asked against the calls of the state before, whose loop "
-        "carried one run only; the calls of one run now have no limit. The floor of an iteration of R runs is the "
-        "time of the two products X @ C.T (C: R c × d) and H @ X (H: R c × n), with the threads of BLAS or with one, "
-        "whichever is faster; the time of an iteration is the difference between loops of many and few.",
+        "with one call for each of them. At least 6 is the aim, compared with calls of an earlier version, whose loop "
+        "carried one run only; calls of one run in this version have no limit. The floor of an iteration of R runs is "
+        "the time of the two products X @ C.T (C: R c × d) and H @ X (H: R c × n), with the threads of BLAS or with "
+        "one, whichever is faster; the time of an iteration is the difference between loops of many and few.",
     ),
     "iteration": (
         "An inner iteration compared with its floor",

@@ -282,6 +282,37 @@ def test_bytes_that_are_no_text(survey, run, tmp_path, suffix, more):
     assert run("fit", f"survey.{suffix}", "--task", "country", *FIT, "--drop", "drink")[0] == 0
 
 
+CELLS = {"a list": [1, 2], "a struct": {"a": 1}, "a list of texts": ["a", "b"]}
+
+
+@pytest.mark.parametrize("cell", CELLS)
+@pytest.mark.parametrize("more", [(), ("--id", "parts"), ("--task", "parts")])
+def test_cells_that_are_no_single_values(survey, run, tmp_path, cell, more):
+    survey["parts"] = [CELLS[cell]] * len(survey)
+    survey.to_parquet(tmp_path / "survey.parquet")
+    task = () if "--task" in more else ("--task", "country")
+    for command in (("fit", *FIT), ("fit", *FIT, "--out-of-core"), ("compare",)):
+        code, _, err = run(command[0], "survey.parquet", *task, *command[1:], *more)
+        assert (code, "Traceback" in err) == (2, False), err
+        assert "'parts' holds a" in err
+        assert "which is not a single value" in err
+    assert run("check", "survey.parquet", "--task", "country")[0] == 0
+    assert run("check", "survey.parquet")[0] == 0
+    assert run("fit", "survey.parquet", "--task", "country", *FIT, "--drop", "parts")[0] == 0
+
+
+@pytest.mark.parametrize("value", ["1e160", "1e308"])
+def test_numbers_whose_squares_overflow_are_named(survey, run, tmp_path, value):
+    survey["age"] = survey["age"].astype(str)
+    survey.loc[4, "age"] = value
+    survey.to_csv(tmp_path / "survey.csv", index=False)
+    code, _, err = run("fit", "survey.csv", "--task", "country", *FIT)
+    assert code == 2
+    assert "'age'" in err
+    assert "overflows" in err
+    assert "Warning" not in err
+
+
 def test_bytes_in_utf_8_are_texts(survey, run, tmp_path):
     survey["drink"] = ["café", "café", "tea"] * 40
     survey.to_parquet(tmp_path / "texts.parquet")

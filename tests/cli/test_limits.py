@@ -1,6 +1,8 @@
 """Files that are small and would exhaust the memory, and files that would bring the process down."""
 
+import bz2
 import gzip
+import lzma
 import zipfile
 
 import numpy as np
@@ -36,6 +38,27 @@ def test_compressed_tables_that_unpack_to_too_much(run, tmp_path):
     with zipfile.ZipFile(tmp_path / "t.npz", "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("task1_X.npy", b"\0" * 2**22)
     refused(run, "t.npz", "--max-bytes", "1MB", words=["more than the limit of 1.0 MiB"])
+
+
+@pytest.mark.parametrize("suffix", ["csv.bz2", "csv.xz", "csv.zst", "feather", "parquet"])
+def test_tables_of_other_kinds_that_unpack_to_too_much(run, tmp_path, suffix):
+    pa = pytest.importorskip("pyarrow")
+    text, path = b"a,b\n" + b"1,2\n" * 2**20, tmp_path / f"t.{suffix}"
+    if suffix in ("feather", "parquet"):
+        getattr(pd.DataFrame(np.ones((2**18, 2))).rename(columns=str), f"to_{suffix}")(path)
+    elif suffix == "csv.zst":
+        path.write_bytes(pa.compress(text, "zstd", asbytes=True))
+    else:
+        path.write_bytes({"csv.bz2": bz2, "csv.xz": lzma}[suffix].compress(text))
+    assert path.stat().st_size < 2**21
+    refused(run, path.name, "--max-bytes", "1MB", words=["more than the limit of 1.0 MiB"])
+
+
+def test_a_matrix_of_too_many_columns(run, tmp_path):
+    for name in "ab":
+        text = "%%MatrixMarket matrix coordinate real general\n40 2000000000 1\n1 1 1.0\n"
+        (tmp_path / f"{name}.mtx").write_text(text)
+    refused(run, "a.mtx", "b.mtx", words=["a.mtx would take"])
 
 
 def test_a_table_within_the_limit_is_read(run, survey, tmp_path):

@@ -6,6 +6,7 @@ import zipfile
 import numpy as np
 import pytest
 
+from mtcluster.cli.folder import no_formula
 from mtcluster.interop import load
 
 pd = pytest.importorskip("pandas")
@@ -140,6 +141,43 @@ def test_small_cells_of_an_anonymous_result_are_not_told(survey, run, tmp_path):
     assert not ((centers["size"] > 0) & (centers["size"] < 5)).any()
     few = centers["size"].isna()
     assert centers.loc[few, ["age", "income"]].isna().all(axis=None)
+
+
+def test_the_centre_of_a_single_row_is_in_no_line_of_an_anonymous_result(survey, run, tmp_path):
+    survey.loc[7, ["age", "income", "trust", "hours"]] = 880.125, -910.75, 770.5, 660.25
+    survey.to_csv(tmp_path / "survey.csv", index=False)
+    options = ("--method", "kmeans", "--drop", "note,zip", "--anonymous")
+    code, _, err = run("fit", "survey.csv", *FIT, *options)
+    assert code == 0, err
+    centers = pd.read_csv(tmp_path / "run" / "centers.csv")
+    assert not (centers["age"].abs() > 100).any()
+    assert centers["age"].isna().any()
+
+
+def test_a_task_that_joins_an_anonymous_result_has_no_ids(survey, run, tmp_path):
+    survey.to_csv(tmp_path / "survey.csv", index=False)
+    code, _, err = run("fit", "survey.csv", *FIT, "--drop", "note,zip", "--anonymous")
+    assert code == 0, err
+    new = survey[:30].assign(country="es", person=[f"secret{i}" for i in range(30)])
+    new.to_csv(tmp_path / "new.csv", index=False)
+    code, _, err = run("adapt", "run", "new.csv", "--out", "joined")
+    assert code == 0, err
+    written = [path for path in (tmp_path / "joined").rglob("*") if path.suffix in (".csv", ".html", ".json")]
+    assert not [path.name for path in written if "secret" in path.read_text()]
+    new[:3].to_csv(tmp_path / "new.csv", index=False)
+    code, _, err = run("adapt", "run", "new.csv", "--out", "joined", "--force")
+    assert code == 2
+    assert "the task 'es' has fewer than 5 rows" in err
+
+
+@pytest.mark.parametrize("cell", ["=1", "\n=1", "\tx", " =1", "\u200b=1", "\uff1d1+1", "\ufeff@x", "-x", " +x"])
+def test_texts_that_begin_like_formulas_are_quoted(cell):
+    assert no_formula(cell) == f"'{cell}"
+
+
+@pytest.mark.parametrize("cell", ["-5", " -5", "+1e3", "a=1", "", "1-2", "é", "(=1)", 7, None])
+def test_other_texts_stay_as_they_are(cell):
+    assert no_formula(cell) is cell
 
 
 def test_ids_and_names_are_no_formulas_unless_asked(survey, run, tmp_path):

@@ -374,6 +374,37 @@ def test_findings_that_cannot_be_read(refused, fitted, findings, command):
     refused(["This model file is damaged", "model.skops", "fit again"], *command)
 
 
+@pytest.mark.parametrize("link", [None, "symbolic", "hard"])
+@pytest.mark.parametrize("command", ["predict", "compare", "fit"])
+def test_output_that_would_replace_an_input(refused, fitted, tmp_path, command, link):
+    out = tmp_path / "survey.csv"
+    if link:
+        out = tmp_path / "link.csv"
+        out.symlink_to("survey.csv") if link == "symbolic" else out.hardlink_to(tmp_path / "survey.csv")
+    before = (tmp_path / "survey.csv").read_bytes()
+    first = ("run", "survey.csv") if command == "predict" else ("survey.csv", "--task", "country")
+    refused(["--out", out.name, "is read"], command, *first, "--out", out, "--force")
+    assert (tmp_path / "survey.csv").read_bytes() == before
+
+
+@pytest.mark.parametrize("name", ["model.skops", "settings.json", "labels.csv"])
+@pytest.mark.parametrize("command", ["predict", "compare", "report"])
+def test_output_that_would_damage_a_run(refused, fitted, command, name):
+    before = (fitted / name).read_bytes()
+    first = {"predict": ("run", "survey.csv"), "report": ("run",), "compare": ("survey.csv", "--task", "country")}
+    refused(["--out", name, "of a run"], command, *first[command], "--out", f"run/{name}", "--force")
+    assert (fitted / name).read_bytes() == before
+
+
+def test_a_run_that_would_replace_what_it_reads(refused, fitted):
+    refused(["--out run contains run/labels.csv"], "fit", "run/labels.csv", "--task", "task", "--out", "run", "--force")
+    assert (fitted / "labels.csv").exists()
+
+
+def test_a_name_of_a_cluster_that_is_no_text(refused, fitted):
+    refused(["a name is", "not text in UTF-8"], "rename", "run", "0=\udcff")
+
+
 def test_settings_that_were_changed(refused, fitted, edit_settings):
     edit_settings(fitted, lambda settings: settings["options"].update(seed=1))
     refused(["settings.json", "does not match its checksum"], "report", "run")

@@ -13,6 +13,7 @@ pytestmark = pytest.mark.dask
 dask = pytest.importorskip("dask", reason="Dask is not installed: pip install 'mtcluster[dask]'")
 da = pytest.importorskip("dask.array")
 distributed = pytest.importorskip("distributed", reason="Dask is not installed: pip install 'mtcluster[dask]'")
+Delayed = pytest.importorskip("dask.delayed").Delayed
 cluster = pytest.importorskip("mtcluster.engines.dask_cluster")
 
 
@@ -136,6 +137,56 @@ def test_results_on_a_cluster_that_a_graph_does_not_show(client):
     client.close()
     with dask.config.set(scheduler="threads"), pytest.raises(DaskClusterError, match="its client was closed"):
         cluster.run(dask.persist, dask.delayed(list)(parts))
+
+
+def broken():
+    """What needs something that is neither in its graph nor anywhere else."""
+    spec = pytest.importorskip("dask._task_spec")
+    return dask.delayed(len)(Delayed("kept", {"kept": spec.Task("kept", list, spec.TaskRef(("chunk", 0)))}))
+
+
+@pytest.mark.parametrize("how", [dask.compute, dask.persist])
+def test_what_never_was_on_a_cluster_has_not_lost_it(client, how):
+    """A graph that lacks something, while results of a cluster whose client was closed are about."""
+    held = dask.persist(dask.delayed(np.ones, pure=False)(3), dask.delayed(np.ones)(3, dask_key_name="chunk"))
+    client.close()
+    with dask.config.set(scheduler="threads"), pytest.raises(ValueError, match=r"^Missing dependency") as caught:
+        cluster.run(how, [broken()])
+    assert not isinstance(caught.value, DaskClusterError)
+    assert len(held) == 2
+
+
+def test_rows_on_a_cluster_whose_client_was_closed(client):
+    """Dask leaves the futures out of the graph of the chunks."""
+    X, _, tasks = make_multitask_blobs(n_tasks=2, n_samples=40, n_clusters=2, random_state=0)
+    there = da.from_array(X, chunks=(20, -1)).persist()
+    client.close()
+    with dask.config.set(scheduler="threads"), pytest.raises(DaskClusterError, match="its client was closed"):
+        LSSMTC(2, within_weight=0.5, n_init=1, random_state=0).fit(there, tasks=tasks)
+
+
+@pytest.mark.parametrize("verify", [False, True], ids=["as it is", "verified"])
+@pytest.mark.parametrize("kind", ["delayed", "futures"])
+def test_frames_of_delayed_partitions_and_of_futures_are_fitted(client, kind, verify):
+    pd, dd = pytest.importorskip("pandas"), pytest.importorskip("dask.dataframe")
+    X, _, tasks = make_multitask_blobs(n_tasks=2, n_samples=40, n_clusters=2, random_state=0)
+    frame = pd.DataFrame(X, columns=[f"x{j}" for j in range(X.shape[1])]).assign(task=tasks)
+    parts = [frame.iloc[:30], frame.iloc[30:]]
+    held = client.scatter(parts) if kind == "futures" else [dask.delayed(part) for part in parts]
+    there = dd.from_delayed(held, meta=frame.iloc[:0], verify_meta=verify)
+    model, here = (LSSMTC(2, within_weight=0.5, n_init=1, random_state=0) for _ in range(2))
+    model.fit(there, tasks="task")
+    np.testing.assert_array_equal(model.labels_.compute(), here.fit(X, tasks=tasks).labels_)
+
+
+def test_a_partition_on_a_cluster_that_lacks_a_column_is_named(client):
+    pd, dd = pytest.importorskip("pandas"), pytest.importorskip("dask.dataframe")
+    X, _, tasks = make_multitask_blobs(n_tasks=2, n_samples=40, n_clusters=2, random_state=0)
+    frame = pd.DataFrame(X, columns=[f"x{j}" for j in range(X.shape[1])]).assign(task=tasks)
+    parts = [dask.delayed(frame.iloc[:30]), dask.delayed(frame.iloc[30:].drop(columns="x1"))]
+    there = dd.from_delayed(parts, meta=frame.iloc[:0], verify_meta=False)
+    with pytest.raises(ValueError, match=r"^partition 1 of X lacks the column\(s\) 'x1': "):
+        LSSMTC(2, within_weight=0.5, n_init=1, random_state=0).fit(there, tasks="task")
 
 
 def fails_until(folder):

@@ -64,14 +64,73 @@ def test_wrong_input_is_refused_by_name(blobs):
 # Partitions that are not as the frame says
 
 
-def framed(blobs, change):
-    """A frame of four partitions, of which the third is changed, and the task of each row."""
-    pd, dd = pytest.importorskip("pandas"), pytest.importorskip("dask.dataframe")
-    X, _, tasks = blobs
-    frame = pd.DataFrame(X, columns=[f"x{j}" for j in range(X.shape[1])])
+def from_map(parts, meta):
+    return dd_of().from_map(lambda i: parts[i], range(len(parts)), meta=meta, enforce_metadata=False)
+
+
+def from_delayed(parts, meta, **options):
+    delayed = pytest.importorskip("dask").delayed
+    return dd_of().from_delayed([delayed(part) for part in parts], meta=meta, **{"verify_meta": False, **options})
+
+
+def mapped(parts, meta):
+    numbers = dd_of().from_pandas(meta.iloc[:, :0].reindex(range(len(parts))), npartitions=len(parts))
+    return numbers.map_partitions(lambda part: parts[part.index[0]], meta=meta, enforce_metadata=False)
+
+
+def dd_of():
+    return pytest.importorskip("dask.dataframe", reason="dask[dataframe] is not installed")
+
+
+WAYS = {
+    "map": from_map,
+    "delayed": from_delayed,
+    "verified": lambda parts, meta: from_delayed(parts, meta, verify_meta=True),
+    "mapped": mapped,
+}
+
+
+def divided(frame, change, way):
+    """A frame of four partitions, of which the third is changed."""
     parts = [frame.iloc[rows] for rows in np.array_split(np.arange(len(frame)), 4)]
     parts[2] = change(parts[2].copy())
-    return dd.from_map(lambda i: parts[i], range(4), meta=frame.iloc[:0], enforce_metadata=False), np.asarray(tasks)
+    return way(parts, frame.iloc[:0])
+
+
+def table(blobs):
+    return pytest.importorskip("pandas").DataFrame(blobs.X, columns=[f"x{j}" for j in range(blobs.X.shape[1])])
+
+
+def framed(blobs, change, way=from_map):
+    """A frame with a partition that is changed, and the task of each row."""
+    return divided(table(blobs), change, way), np.asarray(blobs.tasks)
+
+
+def with_tasks(blobs, change, way):
+    """As `framed`, with the tasks as a column of the frame."""
+    return divided(table(blobs).assign(place=np.array(["north", "south", "west"])[blobs.tasks]), change, way)
+
+
+def by_column(blobs, change, way):
+    return with_tasks(blobs, change, way), "place"
+
+
+def by_series(blobs, change, way):
+    there = with_tasks(blobs, change, way)
+    return there.drop(columns="place"), there["place"]
+
+
+def as_dict(blobs, change, way):
+    return {"a": dd_of().from_pandas(table(blobs), npartitions=2), "b": divided(table(blobs), change, way)}, None
+
+
+def as_other_dict(blobs, change, way):
+    """Data sets whose columns are matched by name."""
+    other = table(blobs)[[f"x{j}" for j in reversed(range(6))]]
+    return {"a": dd_of().from_pandas(other, npartitions=2), "b": divided(table(blobs), change, way)}, None
+
+
+GIVEN = {"column": by_column, "series": by_series, "array": framed, "dict": as_dict, "other dict": as_other_dict}
 
 
 def with_text(part):
@@ -88,17 +147,89 @@ def test_columns_of_partitions_are_matched_by_name(blobs):
     assert_array_equal(np.asarray(found.labels_), np.asarray(wanted.labels_))
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (lambda part: part.drop(columns="x1"), r"partition 2 of X lacks the column\(s\) 'x1'"),
-        (with_text, "partition 2 of X holds what is no number in column 'x1'"),
-    ],
-)
-def test_what_is_wrong_in_a_partition_is_named(blobs, change, message):
-    there, tasks = framed(blobs, change)
-    with pytest.raises(ValueError, match=message):
+def repeated(part, name="x1"):
+    return pytest.importorskip("pandas").concat([part, part[[name]]], axis=1)
+
+
+CHANGES = {
+    "lacking": (lambda part: part.drop(columns="x1"), r"^partition 2 of X{} lacks the column\(s\) 'x1': "),
+    "repeated": (repeated, r"^partition 2 of X{} has several columns named 'x1': "),
+    "both": (lambda part: repeated(part).drop(columns="x2"), r"^partition 2 of X{} lacks the column\(s\) 'x2': "),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("given", GIVEN)
+@pytest.mark.parametrize("way", WAYS)
+def test_what_is_wrong_in_a_partition_is_named(blobs, change, given, way):
+    change, message = CHANGES[change]
+    there, tasks = GIVEN[given](blobs, change, WAYS[way])
+    with pytest.raises(ValueError, match=message.format(r"\['b'\]" if "dict" in given else "")):
         SPMTC(3, random_state=0).fit(there, tasks=tasks)
+
+
+@pytest.mark.parametrize("given", GIVEN)
+@pytest.mark.parametrize("way", ["map", "delayed", "mapped"])  # else Dask refuses it, in its own words
+def test_text_in_a_partition_is_named(blobs, given, way):
+    there, tasks = GIVEN[given](blobs, with_text, WAYS[way])
+    with pytest.raises(ValueError, match=r"partition 2 of X.* holds what is no number in column 'x1'"):
+        SPMTC(3, random_state=0).fit(there, tasks=tasks)
+
+
+@pytest.mark.parametrize("given", ["column", "series"])
+@pytest.mark.parametrize("way", ["map", "delayed", "mapped"])
+def test_what_is_wrong_with_the_column_of_tasks_in_a_partition_is_named(blobs, given, way):
+    for change, message in (
+        (lambda part: part.drop(columns="place"), r"^partition 2 of tasks lacks the column\(s\) 'place': "),
+        (lambda part: repeated(part, "place"), "^partition 2 of tasks has several columns named 'place': "),
+    ):
+        there, tasks = GIVEN[given](blobs, change, WAYS[way])
+        with pytest.raises(ValueError, match=message):
+            SPMTC(3, random_state=0).fit(there, tasks=tasks)
+
+
+def test_text_in_a_partition_of_weights_is_named(blobs):
+    there, tasks = framed(blobs, lambda part: part)
+    wrong = divided(table(blobs).abs(), with_text, from_map)
+    with pytest.raises(ValueError, match=r"^partition 2 of sample_weight holds what is no number: "):
+        SPMTC(3, random_state=0).fit(there, tasks=tasks, sample_weight=wrong["x1"])
+
+
+def test_columns_that_are_taken_from_a_partition_in_the_middle_of_a_computation_are_named(blobs):
+    there, tasks = framed(blobs, lambda part: part.drop(columns="x1"))
+    with pytest.raises(ValueError, match=r"^partition 2 of X lacks the column\(s\) 'x1': "):
+        SPMTC(3, random_state=0).fit(there[["x0", "x1"]] * 2, tasks=tasks)
+
+
+def test_other_errors_of_a_partition_stay_what_they_are(blobs):
+    def fails(part):
+        raise KeyError("x1")
+
+    there, tasks = framed(blobs, lambda part: part)
+    with pytest.raises(KeyError, match=r"^'x1'$"):
+        SPMTC(3, random_state=0).fit(there.map_partitions(fails, meta=there._meta)[["x0", "x1"]], tasks=tasks)
+
+
+@pytest.mark.parametrize("given", GIVEN)
+@pytest.mark.parametrize("way", WAYS)
+def test_however_a_frame_is_made_it_is_fitted(blobs, given, way):
+    there, tasks = GIVEN[given](blobs, lambda part: part, WAYS[way])
+    found = SPMTC(3, random_state=0).fit(there, tasks=tasks)
+    plain, tasks = GIVEN[given](blobs, lambda part: part, from_plain)
+    assert_array_equal(found.labels_.compute(), SPMTC(3, random_state=0).fit(plain, tasks=tasks).labels_.compute())
+
+
+def from_plain(parts, meta):
+    return dd_of().from_pandas(pytest.importorskip("pandas").concat(parts), npartitions=4)
+
+
+@pytest.mark.parametrize("lengths", [None, [30] * 4], ids=["unknown", "known"])
+def test_arrays_of_frames_of_delayed_partitions_are_fitted(blobs, lengths):
+    """Dask itself cannot compute them."""
+    there, tasks = framed(blobs, lambda part: part, from_delayed)
+    labels = divided(table(blobs).assign(task=tasks), lambda part: part, from_delayed)["task"]
+    found = SPMTC(3, random_state=0).fit(there.to_dask_array(lengths), tasks=labels.to_dask_array(lengths))
+    assert_array_equal(found.labels_.compute(), SPMTC(3, random_state=0).fit(blobs.X, tasks=tasks).labels_)
 
 
 def test_the_partition_of_a_missing_task_is_named(blobs):

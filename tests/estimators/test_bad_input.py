@@ -307,6 +307,67 @@ def test_labels_of_tasks_may_differ_by_a_zero_character():
     np.testing.assert_array_equal(model.predict(X, tasks=tasks), model.labels_)
 
 
-def test_values_whose_squares_vanish_are_told():
-    with pytest.warns(UserWarning, match="so small that their squares vanish in float64: rescale X"):
-        SPMTC(2, random_state=0).fit(X * 1e-200, tasks=TASKS)
+@pytest.mark.parametrize(("dtype", "scale"), [(np.float64, 1e-200), (np.float64, 1e-158), (np.float32, 1e-20)])
+@pytest.mark.parametrize("kind", [SPMTC, LSSMTC, MultiTaskGaussianMixture])
+def test_values_whose_squares_vanish_are_refused(kind, dtype, scale):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(ValueError, match=rf"so small that their squares vanish in {np.dtype(dtype)}.* Rescale X"):
+            kind(2, random_state=0).fit((X * scale).astype(dtype), tasks=TASKS)
+
+
+def test_a_column_out_of_range_is_no_error_of_linear_algebra():
+    small = np.random.default_rng(0).normal(size=(60, 4))
+    small[:, 0] *= 1e-158
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            model = LSSMTC(2, random_state=0).fit(small, tasks=np.arange(60) % 3)
+        except ValueError as error:
+            assert "Rescale them" in str(error)  # noqa: PT017
+        else:
+            assert np.isfinite(model.losses_).all()
+
+
+def test_masked_values_are_missing():
+    rng = np.random.default_rng(0)
+    rows, tasks = rng.normal(size=(60, 4)), np.arange(60) % 3
+    mask = rng.random(rows.shape) < 0.2
+    masked = SPMTC(2, random_state=0).fit(np.ma.masked_array(rows, mask), tasks=tasks)
+    missing = SPMTC(2, random_state=0).fit(np.where(mask, np.nan, rows), tasks=tasks)
+    np.testing.assert_array_equal(masked.labels_, missing.labels_)
+    np.testing.assert_array_equal(masked.predict(np.ma.masked_array(rows, mask), tasks=tasks), masked.labels_)
+    with pytest.raises(ValueError, match="tasks has a masked label at row 1"):
+        SPMTC(2).fit(rows, tasks=np.ma.masked_array(tasks, tasks == 1))
+    with pytest.raises(ValueError, match="sample_weight contains NaN"):
+        SPMTC(2).fit(rows, tasks=tasks, sample_weight=np.ma.masked_array(np.ones(60), tasks == 1))
+
+
+def test_so_many_numbers_of_clusters_are_refused_before_they_are_listed():
+    with pytest.raises(ValueError, match="n_clusters holds 999999999 numbers to compare: up to 10000"):
+        SPMTC(n_clusters=(2, 10**9)).fit(X, tasks=TASKS)
+
+
+@pytest.mark.parametrize("number", [np.inf, np.nan, "a", None, [1]])
+def test_numbers_of_clusters_of_tasks_that_are_none(number):
+    with pytest.raises(ValueError, match=r"n_clusters_per_task of task .* a whole number from 1 to"):
+        SPMTC(2, n_clusters_per_task=[number] * len(set(TASKS))).fit(X, tasks=TASKS)
+
+
+@pytest.mark.parametrize("way", ["partial_fit", "adapt"])
+@pytest.mark.parametrize("scale", [1e160, 1e-200])
+def test_rows_that_follow_are_checked_like_those_of_a_fit(way, scale):
+    model = SPMTC(2, random_state=0).fit(X, tasks=TASKS)
+    before = dict(vars(model))
+    tasks = TASKS if way == "partial_fit" else np.full(len(X), 99)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        with pytest.raises(ValueError, match="Rescale X"):
+            getattr(model, way)(X * scale, tasks=tasks)
+    assert all(vars(model)[name] is value for name, value in before.items())
+
+
+def test_weights_of_rows_that_follow_are_checked_like_those_of_a_fit():
+    model = SPMTC(2, random_state=0).fit(X, tasks=TASKS)
+    with pytest.raises(ValueError, match="sample_weight adds up to"):
+        model.partial_fit(X, tasks=TASKS, sample_weight=np.full(len(X), 1e200))

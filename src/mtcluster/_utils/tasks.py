@@ -20,6 +20,10 @@ def encode_tasks(tasks: Any, n: int) -> tuple[Array, Array]:
         return np.array([0]), np.zeros(n, dtype=np.intp)
     if isinstance(tasks, str | bytes) or not hasattr(tasks, "__len__"):
         raise TypeError(f"tasks must be a sequence of {n} labels, one per row; got {tasks!r}.")
+    if np.ma.isMaskedArray(tasks) and np.ma.is_masked(tasks):
+        i = int(np.flatnonzero(np.ma.getmaskarray(tasks))[0])
+        raise ValueError(f"tasks has a masked label at row {i}: every row needs a task.")
+    tasks = np.ma.getdata(tasks) if np.ma.isMaskedArray(tasks) else tasks
     tasks = host(tasks) if hasattr(tasks, "__dlpack__") else tasks
     values = np.asarray(tasks) if hasattr(tasks, "__array__") else None
     if values is not None and values.ndim != 1:

@@ -13,7 +13,7 @@ from .._utils.text import count
 from ..core.arrays import host
 from ..inspection._relations import relations
 from . import folder
-from .cleaning import Checking
+from .cleaning import FEW, Checking
 from .console import Console
 from .errors import InputError, input_errors, need
 from .fit import certainty_of, lines_on_data, report_of, settings_of, written
@@ -21,7 +21,7 @@ from .loading import load_model
 from .modelling import WRITING, noted
 from .predict import read_like_fit, told_new, unseen_categories
 from .preparing import READING, Prepared, told_without_values, without_values
-from .readers import ColumnRoles
+from .readers import ColumnRoles, Dataset
 from .writing import write_results
 
 
@@ -36,6 +36,7 @@ def run(arguments: Namespace, console: Console) -> dict[str, Any]:
     with folder.new_folder(arguments.out, force=arguments.force) as out, console.working(READING + 2 * WRITING):
         console.begin(f"reading {count(len(arguments.files), 'file')}")
         data = read_like_fit(arguments, contents)
+        data = _anonymous(data) if contents["anonymous"] else data
         with input_errors(data, new_rows=True):
             X = preprocessor.transform(data.X, tasks=data.tasks)
         tasks, roles = np.asarray(data.tasks, dtype=str), ColumnRoles(**contents["roles"])
@@ -73,6 +74,17 @@ def run(arguments: Namespace, console: Console) -> dict[str, Any]:
         "n_without_values": int(np.count_nonzero(without_values(rows.X))),
         "lines": lines,
     }
+
+
+def _anonymous(data: Dataset) -> Dataset:
+    """The rows without their names; a task of so few rows that they could be told is refused."""
+    names, sizes = np.unique(np.asarray(data.tasks, dtype=str), return_counts=True)
+    if sizes.min() < FEW:
+        raise InputError(
+            f"{data.name}: the model is anonymous, and the task {str(names[sizes.argmin()])!r} has fewer than {FEW} rows: "
+            "leave it out."
+        )
+    return replace(data, ids=np.arange(1, len(data) + 1).astype(str))
 
 
 def _check_new(rows: Prepared, model: Any, name: str) -> None:

@@ -39,7 +39,6 @@ def run(seeds: int, slant: float = 0.15, console: Console | None = None) -> str:
             "",
             table.text(digits=1),
             "",
-            f"Best ACC: {max(table['ACC']):.1f}. "
             f"Try it: SPMTC(n_clusters={digits.n_classes}).fit(X, tasks=tasks).labels_",
         ]
     )

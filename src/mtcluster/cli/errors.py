@@ -16,6 +16,7 @@ ADVICE = {
     "missing": "add --impute median to fill them, or leave these columns out with --drop",
     "dates": "convert them to numbers, or leave the column out with --drop",
     "bytes": "convert them to text, or leave the column out with --drop",
+    "nested": "make columns of its parts, or leave the column out with --drop",
     "not_numbers": "correct them, or leave the column out with --drop",
     "commas": "write decimals with a point, or leave the column out with --drop",
     "many_categories": "use --text {column} to use its words, --id {column} if it names the rows, or --drop {column}",

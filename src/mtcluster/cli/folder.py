@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
+from unicodedata import category, normalize
 
 import numpy as np
 
@@ -21,7 +22,7 @@ from .layout import KNOWN, SETTINGS
 from .stopping import check, written
 
 FORMAT = 2  # of settings.json and model.skops together; 1 was written by mtcluster 0.1
-FORMULA = ("=", "+", "-", "@", "\t", "\r")  # beginnings of cells that spreadsheets compute
+FORMULA = "=+-@"  # signs, also full-width ones, at which cells begin that spreadsheets compute
 CHECKSUM = "sha256"  # in settings.json, of everything else in it
 LINES = 50_000  # rows that are converted to text at a time
 PACKAGES = ("mtcluster", "numpy", "scipy", "scikit-learn", "joblib", "pandas", "pyarrow", "skops", "anndata", "dask")
@@ -101,16 +102,22 @@ def no_formula(cell: Any) -> Any:
 
     Examples
     --------
-    >>> no_formula("=1+2"), no_formula("-5"), no_formula("-"), no_formula("a=b"), no_formula(7)
-    ("'=1+2", '-5', "'-", 'a=b', 7)
+    >>> no_formula("=1+2"), no_formula("-5"), no_formula(" -"), no_formula("a=b"), no_formula(7)
+    ("'=1+2", '-5', "' -", 'a=b', 7)
     """
-    if not isinstance(cell, str) or not cell.startswith(FORMULA):
+    if not isinstance(cell, str) or cell[:1].isalnum() or not _begins_formula(cell):
         return cell
     try:
         float(cell)
     except ValueError:
         return f"'{cell}"
     return cell
+
+
+def _begins_formula(cell: str) -> bool:
+    """Whether the first character that is seen is a sign of a formula; a tab or a new line before it is enough."""
+    unseen = next((i for i, c in enumerate(cell) if not c.isspace() and category(c) not in ("Cc", "Cf")), len(cell))
+    return cell[:1] in ("\t", "\r", "\n") or normalize("NFKC", cell[unseen : unseen + 1]) in tuple(FORMULA)
 
 
 def label_columns(
@@ -149,11 +156,12 @@ def center_columns(model: Any, names: list[str], in_units: Callable[..., Array],
     centers = np.concatenate([*own, in_units(model.shared_centers_ @ model.subspace_.T)])
     sizes = np.concatenate([model.cluster_sizes_.ravel(), model.cluster_sizes_.sum(axis=0)])
     few = (sizes > 0) & (sizes < least)
-    centers[few] = np.nan
+    hidden = few | np.tile(model.cluster_sizes_.sum(axis=0) < least, m + 1)  # a task without rows has the shared centre
+    centers[hidden] = np.nan
     columns: dict[str, Any] = {
         "task": np.repeat([*tasks, "(shared)"], c),
         "cluster": np.tile(np.arange(c), m + 1),
-        "size": [None if hidden else round(size) for hidden, size in zip(few.tolist(), sizes.tolist(), strict=True)],
+        "size": [None if one else round(size) for one, size in zip(few.tolist(), sizes.tolist(), strict=True)],
     }
     for name, values in zip(names, centers.T, strict=True):
         while name in columns:

@@ -21,6 +21,7 @@ from .. import __version__
 from . import options, stopping
 from .console import Console
 from .errors import InputError
+from .places import check_out
 
 # Commands on files: what each does, and what adds its options. Its module is imported when it is run.
 FILE_COMMANDS = {
@@ -35,6 +36,8 @@ FILE_COMMANDS = {
     "rename": ("give the clusters of a fitted model names, which its report then uses", options.add_rename),
     "compare": ("compare several methods on the same files", options.add_compare),
 }
+
+PLAIN = {"files": "a file", "model": "a file", "names": "a name"}  # arguments that are no options, in messages
 
 
 class Parser(argparse.ArgumentParser):
@@ -71,6 +74,7 @@ def _run(arguments: argparse.Namespace) -> int:
     with stopping.working() as work:
         try:
             _check_text(arguments)
+            check_out(arguments)
             gc.disable()  # libraries make many objects that stay
             command = import_module(f".{arguments.command}", __package__)
             gc.enable()
@@ -112,15 +116,30 @@ def _causes(error: BaseException | None) -> Iterator[BaseException]:
 def _check_text(arguments: argparse.Namespace) -> None:
     """Refuse names that are no text: they could not be written into the files of a result."""
     for option, value in vars(arguments).items():
-        for one in value if isinstance(value, list) else [value]:
+        for one in _flat(value):
             if isinstance(one, str | Path) and not str(one).isascii():
                 try:
                     str(one).encode()
                 except UnicodeEncodeError:
-                    named = "a file" if option in ("files", "model") else f"--{option.replace('_', '-')}"
+                    named = (
+                        "a file"
+                        if option in ("files", "model")
+                        else "a name"
+                        if option == "names"
+                        else f"--{option.replace('_', '-')}"
+                    )
                     raise InputError(
                         f"{named} is {str(one)!a}, which is not text in UTF-8: use another name."
                     ) from None
+
+
+def _flat(value: Any) -> Iterator[Any]:
+    """A value, or the values in lists and tuples of it."""
+    if isinstance(value, list | tuple):
+        for item in value:
+            yield from _flat(item)
+    else:
+        yield value
 
 
 def _say(arguments: argparse.Namespace, sentence: str, code: int) -> int:

@@ -25,7 +25,8 @@ from . import dask_store
 from . import dask_worker as worker
 from .base import NO_NUMBERS, Engine
 from .dask_cluster import run
-from .dask_names import renamed
+from .dask_frames import columns_of, partitions, sizes_of
+from .dask_names import renamed, sound
 
 FAN_IN = 16  # sums that are added up by one Dask task
 
@@ -239,9 +240,10 @@ def read_array(X: Any, name: str, features: Features, placing: Columns | None = 
                 f"{name} has {len(bad)} column(s) that are not numbers: {', '.join(bad[:5])}. {NO_NUMBERS}"
             )
         floats = all(dtype == np.float32 for dtype in X.dtypes)
-        X = from_frame(X, len(columns), np.dtype(np.float32 if floats else np.float64))
+        X = from_frame(X, name, len(columns), np.dtype(np.float32 if floats else np.float64))
     if not isinstance(X, da.Array) or X.ndim != 2:
         raise ValueError(f"{name} should be a Dask array of two dimensions or a Dask data frame; got {X!r}.")
+    X = from_array(X)
     if np.isnan(X.shape[0]):
         X = run(da.Array.compute_chunk_sizes, X)
     if not X.shape[0]:
@@ -261,8 +263,9 @@ def _column(values: Any, X: Any, name: str, seed: str) -> list[Any]:
     """One value, or one row of values, per row of X, chunk by chunk as the rows are."""
     n, sizes = int(X.shape[0]), X.chunks[0]
     if hasattr(values, "to_dask_array"):
-        values = from_frame(values, None, np.dtype(object) if name == "tasks" else np.dtype(np.float64))
+        values = from_frame(values, name, None, np.dtype(object) if name == "tasks" else np.dtype(np.float64))
     if isinstance(values, da.Array):
+        values = from_array(values)
         if np.isnan(values.shape[0]):
             values = run(da.Array.compute_chunk_sizes, values)
         if values.shape[0] != n or values.ndim > 1 + (name == "init"):
@@ -284,16 +287,19 @@ def from_parts(parts: Sequence[Any], rows: Sequence[int], width: int | None, dty
     return da.concatenate([da.from_delayed(part, (size, *tail), dtype=dtype) for part, size in pairs])
 
 
-def from_frame(frame: Any, width: int | None, dtype: Any) -> Any:
-    """The numbers of a Dask data frame, or the labels of one of its columns, as an array of known chunks.
-
-    Its partitions are asked for as they are read: the number that the frame has before may be another.
-    """
-    parts = frame.to_delayed()
-    [sizes] = run(dask.compute, [delayed(len)(part) for part in parts])
-    columns = None if width is None else list(frame.columns)
-    read = [delayed(worker.values_of)(part, dtype, columns, i) for i, part in enumerate(parts)]
+def from_frame(frame: Any, name: str, width: int | None, dtype: Any) -> Any:
+    """The numbers of a Dask data frame, or the labels of one of its columns, as an array of known chunks."""
+    parts, columns = partitions(frame), columns_of(frame)
+    sizes = sizes_of(parts, frame, name)
+    places = [f"partition {i} of {name}" for i in range(len(parts))]
+    read = [delayed(worker.values_of)(part, dtype, columns, place) for part, place in zip(parts, places, strict=True)]
     return from_parts(read, sizes, width, dtype)
+
+
+def from_array(X: Any) -> Any:
+    """A Dask array that can be computed, even if it was made of a data frame that cannot."""
+    graph = sound(X.dask)
+    return X if graph is X.dask else da.Array(graph, X.name, X.chunks, meta=X._meta)
 
 
 def blocks_of(X: Any) -> list[Any]:

@@ -6,6 +6,7 @@ cannot be repeated: all of them become a `DaskClusterError`.
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor, wait
@@ -25,7 +26,7 @@ RETRIES = 2  # of what fails, such as reading a file from a network
 PATIENCE, SETTING = "5 minutes", "distributed.scheduler.no-workers-timeout"  # the time without workers that is borne
 STEP = 1.0  # seconds between looks at the workers
 COMMUNICATION = ("CommClosedError", "FatalCommClosedError", "RPCClosed", "ClosedClientError")
-MISSING = "Missing dependency"  # begins what is said of a graph whose parts are on a cluster
+MISSING = "Missing dependency"  # begins what Dask says of a graph that lacks something
 OF_WORKERS = ("KilledWorker", "NoWorkerError", "NoValidWorkerError")
 
 
@@ -80,7 +81,7 @@ def _here(how: Callable[..., Any], collections: Sequence[Any]) -> Any:
             if not left or not may_pass(error):
                 raise _unread(error) from error
         except Exception as error:
-            if str(error).startswith(MISSING) or _has_futures(collections):  # Dask leaves futures out of some graphs
+            if _lacks_future(error):
                 raise DaskClusterError(_gone("its client was closed")) from error
             raise
     raise AssertionError("the last attempt returns or raises")
@@ -186,13 +187,15 @@ def _brief(error: BaseException) -> str:
     return " ".join(str(error).split())[:200]
 
 
-def _has_futures(collections: Sequence[Any]) -> bool:
-    """Whether what is to be computed in this process needs results on a cluster."""
-    if "distributed" not in sys.modules:
-        return False
-    from distributed import futures_of
+def _lacks_future(error: BaseException) -> bool:
+    """Whether an error names what is missing in this process, and a future of a client has that name.
 
-    try:
-        return bool(futures_of(collections))
-    except CancelledError:
-        return True
+    Dask leaves futures out of many graphs, so that they are looked for wherever they are.
+    """
+    text = str(error)
+    if "distributed" not in sys.modules or not (isinstance(error, KeyError) or text.startswith(MISSING)):
+        return False
+    from distributed import Future
+
+    keys = (one.key for one in gc.get_objects() if issubclass(type(one), Future))
+    return any(text == repr(key) or text.startswith(f"{MISSING} {key} for ") for key in keys)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from functools import reduce
 from operator import add
@@ -78,23 +79,36 @@ def added(parts: list[Any]) -> Any:
     return None if parts[0] is None else reduce(add, parts)
 
 
-def values_of(frame: Any, dtype: Any, columns: list[Any] | None = None, number: int = 0) -> Array:
+class PartitionError(ValueError):
+    """A partition is not as its data frame says."""
+
+
+def values_of(part: Any, dtype: Any, columns: list[Any] | None, where: str) -> Array:
     """A partition as an array, its columns by name in the order of the frame; labels stay what they are."""
+    if columns is not None and part.ndim > 1 and list(part.columns) != columns:
+        check_columns(part, where, columns)
+        part = part[columns]
     if dtype.kind == "O":
-        return frame.to_numpy()
-    if columns is not None and list(frame.columns) != columns:
-        lacking = [repr(name) for name in columns if name not in set(frame.columns)]
-        if lacking:
-            raise ValueError(
-                f"partition {number} of X lacks the column(s) {', '.join(lacking[:5])}: all need the same."
-            )
-        frame = frame[columns]
+        return part.to_numpy()
     try:
-        return np.ascontiguousarray(frame.to_numpy(dtype=dtype))
+        return np.ascontiguousarray(part.to_numpy(dtype=dtype))
     except (TypeError, ValueError) as error:
-        wrong = [repr(name) for name in frame if not _numeric(frame[name])]
-        where = f" in column {wrong[0]}" if wrong else ""
-        raise ValueError(f"partition {number} of X holds what is no number{where}: {str(error)[:100]}.") from error
+        wrong = [repr(name) for name in part if not _numeric(part[name])] if part.ndim > 1 else []
+        place = f" in column {wrong[0]}" if wrong else ""
+        raise PartitionError(f"{where} holds what is no number{place}: {str(error)[:100]}.") from error
+
+
+def check_columns(part: Any, where: str, columns: list[Any]) -> None:
+    """Refuse a partition that lacks columns of its frame, or repeats them."""
+    found, wanted = list(part.columns), Counter(columns)
+    if found == columns:
+        return
+    lacking = [repr(name) for name in wanted - Counter(found)]
+    if lacking:
+        raise PartitionError(f"{where} lacks the column(s) {', '.join(lacking[:5])}: all need the same.")
+    twice = [repr(name) for name in wanted if found.count(name) > 1]
+    if twice:
+        raise PartitionError(f"{where} has several columns named {', '.join(twice[:5])}: each needs its own name.")
 
 
 def _numeric(column: Any) -> bool:

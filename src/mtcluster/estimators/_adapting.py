@@ -13,7 +13,7 @@ from ..core.memberships import FORMS
 from ._extended import all_tasks, set_adapted
 from ._fitted import FittedModelMixin
 from ._novelty import RATE, check_novelty
-from ._validation import check_counting, check_values
+from ._validation import check_counting, check_range, check_values
 
 CHOICES = ("flag", "none", "new")
 
@@ -69,6 +69,7 @@ class AdaptingMixin(FittedModelMixin):
         engine = self._open(X, tasks, "adapt")
         check_values(engine)
         check_counting(engine.labels, engine.sizes, engine.summary.counting)
+        check_range(engine)
         known = set(host(self.tasks_).tolist())
         again = [label for label in engine.labels.tolist() if label in known]
         if again and not update:

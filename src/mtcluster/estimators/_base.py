@@ -38,7 +38,7 @@ from ._numbers import asked_numbers, choose_number, chosen_number, few_enough
 from ._presence import cluster_presence
 from ._previous import Previous, check_columns, check_previous
 from ._progress import FitProgress, tell, warn_user
-from ._validation import check_counting, check_gaps, check_range, open_rows
+from ._validation import check_counting, check_gaps, check_range, check_result, open_rows, within_range
 
 SMALL_ARRAYS = (
     "tasks_", "within_weight_", "task_offsets_", "task_scales_", "fractions_", "task_centers_", "shared_centers_",
@@ -141,7 +141,9 @@ class MultiTaskClusterer(
                 fit_apart(self, engine, X, sample_weight, groups)
             else:
                 known = None if previous is None else Previous.of(previous, engine)
-                self._fit_engine(engine, arguments, numbers, known)
+                with within_range():
+                    self._fit_engine(engine, arguments, numbers, known)
+                    check_result(self)
         return self
 
     def _fit_engine(

@@ -29,7 +29,19 @@ def library(X: Any) -> Any:
 
 def near(values: Any) -> Any:
     """What a user gave beside X, in NumPy's memory if it is an array of another library."""
+    if np.ma.isMaskedArray(values):
+        return unmasked(values)
     return host(values) if hasattr(values, "__dlpack__") else values
+
+
+def unmasked(X: Any) -> Any:
+    """A masked array as floats, with NaN where it is masked; anything else as it is."""
+    if not np.ma.isMaskedArray(X):
+        return X
+    try:
+        return np.ma.filled(X.astype(np.result_type(X.dtype, np.float32)), np.nan)
+    except (TypeError, ValueError):
+        return np.ma.getdata(X)  # no numbers, which is refused
 
 
 def is_device_sparse(X: Any, name: str) -> bool:
@@ -61,6 +73,7 @@ def _device_csr(estimator: Any, X: Any, *, reset: bool) -> Any:
 def matrix_of(estimator: Any, X: Any, name: str, *, reset: bool, first: bool = True) -> Any:
     """One validated matrix, dense or CSR, float64 or float32; the first of several sets the estimator's features."""
     _check_dates(X, name)
+    X = unmasked(X)
     if is_device_sparse(X, name):
         return _device_csr(estimator, X, reset=reset)
     xp = library(X)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -98,14 +99,17 @@ def clusters_per_task(value: Any, n_clusters: int, labels: Array) -> Array | Non
             lacks = f"lacks task {missing[0]!r}" if missing else f"holds {unknown[0]!r}, which is no task"
             raise ValueError(f"n_clusters_per_task {lacks}: a number for each of {names} is needed.")
         value = [value[name] for name in names]
-    numbers = list(value)
+    try:
+        numbers = list(value)
+    except TypeError as error:
+        raise ValueError(f"n_clusters_per_task={value!r} should be a number for each of the tasks {names}.") from error
     if len(numbers) != len(names):
         raise ValueError(
             f"n_clusters_per_task has {len(numbers)} entries, but there are {len(names)} tasks: one per task, in the "
             f"order {names}, is needed."
         )
     for name, number in zip(names, numbers, strict=True):
-        if int(number) != number or not 1 <= number <= n_clusters:
+        if not isinstance(number, Real) or float(number) not in range(1, n_clusters + 1):
             raise ValueError(
                 f"n_clusters_per_task of task {name!r} is {number!r}; a whole number from 1 to n_clusters={n_clusters} "
                 "is needed."

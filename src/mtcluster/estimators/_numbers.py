@@ -17,12 +17,15 @@ from ._validation import check_counting
 
 NumberOfClusters = int | Literal["auto"] | tuple[int, int] | list[int]
 AUTO = range(2, 11)
+MOST = 10_000  # numbers that can be compared
 SAMPLE, TASK_SAMPLE = 1500, 50  # rows that numbers are compared on, where the metric is estimated, and least per task
 
 
 def read_numbers(n_clusters: Any, name: str = "n_clusters") -> list[int]:
     """The numbers to compare, from whole numbers of at least 1; 1 itself needs no fit."""
     try:
+        if not isinstance(n_clusters, Integral | str) and len(n_clusters) > MOST:
+            raise ValueError(f"{name} holds {len(n_clusters)} numbers to compare: up to {MOST} can be compared.")
         given = [n_clusters] if isinstance(n_clusters, Integral | str) else list(n_clusters)
     except TypeError as error:
         raise ValueError(f"{name}={n_clusters!r} should be whole numbers such as range(2, 11).") from error

@@ -21,6 +21,11 @@ SHAPES = {
 }  # fmt: skip
 SOME = {"log_proportions_": "mc", "proportions_": "mc", "means_": "cd"}  # that only some models have
 OPEN = ("log_proportions_", "task_relatedness_")  # that may hold NaN or infinity
+NUMBERS = ("log_proportions_",)  # of these, those that may not be NaN
+RANGES = {  # of numbers, least and largest
+    "log_proportions_": (-np.inf, 1e-6), "within_weight_": (0, 1), "cluster_sizes_": (0, np.inf),
+    "weights_": (0, np.inf), "cluster_support_": (0, 1), "missing_": (0, 1), "task_scales_": (0, np.inf),
+}  # fmt: skip
 KINDS = {"membership_": str, "metric_": str, "task_offset_": str, "n_clusters_": int, "n_features_in_": int}
 
 
@@ -60,6 +65,11 @@ def _check_fitted(model: Any) -> None:
                 _check_numbers(name, np.asarray(host(there[name])))
     if not 1 <= model.n_clusters_ <= sizes["c"]:
         raise ValueError(f"n_clusters_ is {model.n_clusters_} of {sizes['c']} numbers")
+    names = there["tasks_"].tolist()
+    if any(one in names[:k] for k, one in enumerate(names)):
+        raise ValueError("tasks_ names a task twice")
+    if "metric_covariance_" in there and np.linalg.eigvalsh(host(there["metric_covariance_"])).min() <= 0:
+        raise ValueError("metric_covariance_ is not positive definite")
     for name, least, most in (("labels_", -1, sizes["c"]), ("task_indices_", 0, sizes["m"])):
         found = np.asarray(there[name])
         if found.dtype.kind not in "iu" or np.any((found < least) | (found >= most)):
@@ -79,6 +89,9 @@ def _check_numbers(name: str, found: Any) -> None:
         raise ValueError(f"{name} holds something else than numbers")
     if name not in OPEN and not np.all(np.isfinite(found)):
         raise ValueError(f"{name} holds numbers that are not finite")
+    least, most = RANGES.get(name, (-np.inf, np.inf))
+    if np.any((found < least) | (found > most)) or (name in NUMBERS and np.isnan(found).any()):
+        raise ValueError(f"{name} holds numbers outside of {least:g} to {most:g}")
 
 
 def _try_out(model: Any) -> None:

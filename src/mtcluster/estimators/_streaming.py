@@ -20,7 +20,7 @@ from ._batch import Batch, Learned
 from ._fitted import with_unknown
 from ._ignored import warn_ignored
 from ._novelty import LATER
-from ._validation import check_counting
+from ._validation import check_counting, check_range
 
 
 def _streams(estimator: Any) -> bool:
@@ -77,6 +77,7 @@ class StreamingMixin:
             )
         with engine:
             check_counting(engine.labels, engine.sizes, engine.summary.counting)
+            check_range(engine)
             batch = Batch(me, engine)
             _store(me, batch, batch.learn())
         return self

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
+from contextlib import contextmanager
 from numbers import Real
 from typing import Any
 
@@ -15,11 +16,11 @@ from ..core.arrays import Array, Columns, Summary, host
 from ..engines import Engine, LocalData, LocalEngine, engine_of
 from ._columns import columns_of, matched, places, record
 from ._matrices import check_finite, in_double, library, matrix_of, named_error, near, numbers_in, quoted, rows_of
-from ._progress import warn_user
 from ._task_column import read_column
 
 HEADROOM = 1e4  # factor by which sums of squares may grow on the way
 ROUNDED = 1e-6  # part of the spread of rows that rounding may take
+OUT_OF_RANGE = "X cannot be fitted in its floating type ({}): its columns differ too much in scale. Rescale them."
 COPIED = 2**21  # numbers of a matrix up to which rows that stand apart are copied, one task after the other
 
 
@@ -129,7 +130,27 @@ def check_range(engine: Engine) -> None:
         told = f": the norm of the longest row is {longest:.1e}" if np.isfinite(longest) else ""
         raise ValueError(f"X{weights} holds values whose squares overflow in {limits.dtype}{told}. Rescale X.")
     if seen.energy < total * float(limits.tiny) / float(limits.eps) and np.any(seen.sums):
-        warn_user(f"X holds values so small that their squares vanish in {limits.dtype}: rescale X.")
+        longest = float(seen.longest) ** 0.5
+        raise ValueError(
+            f"X holds values so small that their squares vanish in {limits.dtype}: the norm of the longest row is "
+            f"{longest:.1e}. Rescale X."
+        )
+
+
+@contextmanager
+def within_range() -> Iterator[None]:
+    """Decompositions that fail, because numbers left the range of their type on the way, are told as what they are."""
+    try:
+        yield
+    except np.linalg.LinAlgError as error:
+        raise ValueError(OUT_OF_RANGE.format(error)) from error
+
+
+def check_result(estimator: Any) -> None:
+    """A fit must have finite centres and losses."""
+    for name in ("task_centers_", "losses_"):
+        if not bool(library(getattr(estimator, name)).isfinite(getattr(estimator, name)).all()):
+            raise ValueError(OUT_OF_RANGE.format(f"{name} would not be finite"))
 
 
 def loses_digits(seen: Summary) -> bool:

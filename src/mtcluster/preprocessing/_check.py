@@ -14,14 +14,14 @@ from ..core.arrays import Array
 from . import _column_checks as columns
 from . import _matrix_check as matrices
 from . import _row_checks as rows
-from ._bytes import as_text, holds_bytes
+from ._cells import as_single, may_be_odd
 from ._draft import Draft
 from ._findings import Finding, TableCheck, option
 from ._input import is_table
 
 Step = Callable[[Draft], Iterator[Finding]]
 TABLE: tuple[Step, ...] = (
-    columns.encodings, columns.markers, rows.unnamed, rows.spelling, rows.small_tasks, rows.repeated_rows,
+    columns.cells, columns.markers, rows.unnamed, rows.spelling, rows.small_tasks, rows.repeated_rows,
     rows.repeated_ids, columns.stand_ins, columns.dates, columns.identifiers, columns.constant, columns.copies,
     columns.unusable, columns.truth, columns.missing, columns.scales,
 )  # fmt: skip
@@ -159,7 +159,7 @@ def _labels(X: Any, values: Any) -> Array | None:
     import pandas as pd
 
     column = X[values] if isinstance(values, str) else pd.Series(values)
-    column = as_text(column) if holds_bytes(column) else column
+    column = as_single(column) if may_be_odd(column) else column
     if len(column) != len(X):
         raise ValueError(f"task and id need one value per row: {len(column)} values came for {len(X)} rows.")
     return column.astype(object).where(column.notna().to_numpy(), None).map(_text, na_action="ignore").to_numpy()

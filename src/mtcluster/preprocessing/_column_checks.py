@@ -10,7 +10,7 @@ from scipy import sparse
 
 from .._utils.text import count, listed
 from ..core.arrays import Array
-from ._bytes import told_bytes
+from ._cells import told_cells
 from ._columns import TableError, as_numbers, column_kind, holds_dates, holds_texts, mostly_numbers
 from ._dates import dates_in
 from ._draft import Draft
@@ -25,9 +25,9 @@ PAIRED = 200  # columns of numbers that are compared in pairs
 COPIES = 9  # digits up to which a column is a copy of another
 
 
-def encodings(draft: Draft) -> Iterator[Finding]:
-    """Columns of bytes, which are texts if they are encoded as UTF-8."""
-    draft.X, found = told_bytes(draft.X, draft.where)
+def cells(draft: Draft) -> Iterator[Finding]:
+    """Columns of bytes, which are texts if they are encoded as UTF-8, and of lists and the like."""
+    draft.X, found = told_cells(draft.X, draft.where)
     yield from found
 
 
@@ -58,7 +58,7 @@ def stand_ins(draft: Draft) -> Iterator[Finding]:
         )
         codes = option("--missing", *dict.fromkeys(f"{code:g}" for code in found.values()))
         what = f"Numbers far from all others that may stand for missing values: {told}."
-        yield Finding("codes", tuple(found), what, "They are used as they are; to make them missing:", codes)
+        yield Finding("codes", tuple(found), what, "They are used as they are, not as missing values.", codes)
 
 
 def _stand_in(column: Any) -> float | None:

@@ -14,6 +14,7 @@ from ..core.arrays import Array
 
 MAX_CATEGORIES = 50  # different values of a column that is one-hot encoded
 MIN_NUMBERS = 0.5  # share of numbers above which the other values of a column are mistakes, not categories
+LARGEST = 1e150  # numbers up to which sums of squares can be computed
 MISSING = "(missing)"  # the category of a missing value
 
 
@@ -80,10 +81,17 @@ def as_numbers(column: Any) -> Array:
     except (TypeError, ValueError):
         _refuse_mistakes(column, -1.0)
         raise
+    except OverflowError:
+        values = np.where(column.isna(), np.nan, np.inf)  # whole numbers of any size, some too large
     infinite = np.flatnonzero(np.isinf(values))
     if len(infinite):
         problem, advice = f"column {column.name!r} holds infinity", "correct the value, or leave the row out"
         raise TableError(problem, advice, kind="infinite", column=column.name, row=int(infinite[0]))
+    large = np.flatnonzero(np.abs(values) > LARGEST)
+    if len(large):
+        problem = f"column {column.name!r} holds {values[large[0]]:.1e}, whose square overflows"
+        advice = "correct the value, rescale the column, or leave it out"
+        raise TableError(problem, advice, kind="too_large", column=column.name, row=int(large[0]))
     return values
 
 

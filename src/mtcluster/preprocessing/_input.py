@@ -9,8 +9,8 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import validate_data
 
-from ._bytes import decoded
-from ._columns import TableError, missing_values, no_values
+from ._cells import single_values
+from ._columns import LARGEST, TableError, missing_values, no_values
 
 
 def is_table(X: Any) -> bool:
@@ -48,7 +48,7 @@ class InputMixin:
         X = X.set_axis([str(name) for name in X.columns], axis=1)
         if not X.columns.is_unique:
             raise ValueError(f"X has several columns named {X.columns[X.columns.duplicated()][0]!r}.")
-        X = decoded(X)
+        X = single_values(X)
         validate_data(self, X, reset=reset, skip_check_array=True)
         counts = {name: int(n) for name, n in X.isna().sum().items() if n}
         if reset:
@@ -63,6 +63,8 @@ class InputMixin:
         values = X.data if sparse.issparse(X) else X
         if np.isinf(values).any():
             raise TableError("the matrix holds infinity", "correct it", kind="not_finite")
+        if float(np.abs(values).max(initial=0, where=~np.isnan(values))) > LARGEST:
+            raise TableError("the matrix holds numbers whose squares overflow", "rescale it", kind="too_large")
         gaps = np.isnan(values)
         if reset and gaps.ndim == 2:
             self.left_out_ = [str(j) for j in np.flatnonzero(gaps.all(axis=0))]

@@ -12,7 +12,7 @@ from typing import Any
 
 from ..._utils.files import may_pass
 from ...preprocessing import TableError
-from ...preprocessing._bytes import decoded
+from ...preprocessing._cells import single_values
 from ..errors import ADVICE, InputError
 from ..readers.base import kind_of
 from ..readers.delimited import MISSING, separator_of
@@ -76,9 +76,9 @@ def read_piece(piece: Piece, columns: Sequence[str], kept: Sequence[str], encodi
     if lacking:
         raise InputError(f"{piece.path} has no column {lacking[0]!r} any more: was it changed meanwhile?")
     try:
-        return decoded(frame[list(columns)])
+        return single_values(frame[list(columns)])
     except TableError as error:
-        raise InputError(f"{piece.path}: {error.problem}: {ADVICE['bytes']}.") from error
+        raise InputError(f"{piece.path}: {error.problem}: {ADVICE[error.kind]}.") from error
 
 
 def large_groups(pieces: Sequence[Piece]) -> list[str]:

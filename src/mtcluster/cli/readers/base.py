@@ -17,7 +17,7 @@ import numpy as np
 from ..._utils.text import listed
 from ...core.arrays import Array
 from ...preprocessing import Finding
-from ...preprocessing._bytes import as_text, holds_bytes
+from ...preprocessing._cells import as_single, may_be_odd
 from ..errors import InputError
 
 LARGEST_WHOLE = 2**53  # whole numbers below it are exact as floats
@@ -160,7 +160,7 @@ def _as_strings(frame: Any, column: str | None) -> Array | None:
     """A column as strings, whole numbers without a decimal point; None where there is no value."""
     if column is None:
         return None
-    values = as_text(frame[column]) if holds_bytes(frame[column]) else frame[column]
+    values = as_single(frame[column]) if may_be_odd(frame[column]) else frame[column]
     missing = values.isna().to_numpy()
     found = np.full(len(values), None, dtype=object)
     given = values[~missing]

@@ -17,6 +17,7 @@ MOST_RATIO = 1100  # to which gzip can compress
 CELL = re.compile(rb'<c\b[^>]*?\br="([A-Z]{1,3})(\d{1,7})"')
 CELL_BYTES = 64  # of a cell of Excel in memory
 NUMBER_BYTES = 8
+NAME_BYTES = 64  # of the name of a feature in memory
 LONGEST_NAME = 1000  # characters of the name of a column
 
 
@@ -42,13 +43,35 @@ def check_size(path: Path, limit: int) -> None:
 
 
 def _of_compressed(path: Path, limit: int) -> int:
-    opened = OPENERS.get(path.suffix.lower())
-    if opened is None or path.stat().st_size * MOST_RATIO < limit:
+    suffix, size = path.suffix.lower(), 0
+    if suffix == ".gz" and path.stat().st_size * MOST_RATIO < limit:
         return 0
-    size = 0
-    with opened(path, "rb") as file:
+    with _opened(path, suffix) as file:
         while size <= limit and (part := file.read(CHUNK)):
             size += len(part)
+    return size
+
+
+def _opened(path: Path, suffix: str) -> Any:
+    if suffix in OPENERS:
+        return OPENERS[suffix](path, "rb")
+    import pyarrow as pa
+
+    return pa.input_stream(str(path), compression="zstd")
+
+
+def _of_feather(path: Path, limit: int) -> int:
+    """Batches of rows in memory, one after the other."""
+    import pyarrow as pa
+
+    if path.stat().st_size * MOST_RATIO < limit:
+        return 0
+    size = 0
+    with pa.memory_map(str(path)) as source, pa.ipc.open_file(source) as file:
+        for i in range(file.num_record_batches):
+            size += file.get_batch(i).nbytes
+            if size > limit:
+                break
     return size
 
 
@@ -93,7 +116,8 @@ def _of_parquet(path: Path, limit: int) -> int:
 
     with parquet.ParquetFile(path) as file:
         found = file.metadata
-        return sum(found.row_group(i).total_byte_size for i in range(found.num_row_groups))
+        encoded = sum(found.row_group(i).total_byte_size for i in range(found.num_row_groups))
+        return max(encoded, NUMBER_BYTES * found.num_rows * found.num_columns)
 
 
 def _of_market(path: Path, limit: int) -> int:
@@ -112,16 +136,20 @@ def _of_market(path: Path, limit: int) -> int:
     sizes = [int(word) for word in line.split() if word.isdigit()]
     if b"coordinate" not in head:
         return NUMBER_BYTES * sizes[0] * sizes[1] if len(sizes) > 1 else 0
-    return NUMBER_BYTES * (sizes[0] + 3 * sizes[2]) if len(sizes) > 2 else 0
+    return NUMBER_BYTES * (sizes[0] + 3 * sizes[2]) + NAME_BYTES * sizes[1] if len(sizes) > 2 else 0
 
 
 def _readable(size: int) -> str:
-    return f"{size / 2**30:,.1f} GiB" if size >= 2**30 else f"{size / 2**20:,.1f} MiB"
+    for unit, n in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
+        if size >= n:
+            return f"{size / n:,.1f} {unit}"
+    return f"{size} bytes"
 
 
 MEASURES: dict[str, Callable[[Path, int], int]] = {
     ".npz": _of_zip,
     **dict.fromkeys((".xlsx", ".xlsm"), _of_excel),
     **dict.fromkeys((".parquet", ".pq"), _of_parquet),
+    **dict.fromkeys((".feather", ".arrow"), _of_feather),
     ".mtx": _of_market,
 }

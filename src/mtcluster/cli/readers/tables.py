@@ -11,7 +11,7 @@ from typing import Any
 
 from ..._utils.text import count, listed
 from ...preprocessing import Finding
-from ...preprocessing._bytes import told_bytes
+from ...preprocessing._cells import told_cells
 from ...preprocessing._findings import shown
 from ..errors import InputError, need
 from .base import ColumnRoles, Dataset, Reader, columns_of, row_numbers
@@ -45,10 +45,11 @@ class TableReader(Reader):
         roles = roles.found_in(str(path), columns)
         lacking = roles.lacking_in(str(path), columns)
         used = features_of(path, columns, roles)
-        others = tuple(c for c in columns if c not in (*used, roles.task, roles.id, roles.label, *roles.drop))
+        known = {*used, roles.task, roles.id, roles.label, *roles.drop}
+        others = tuple(c for c in columns if c not in known)
         labels = roles.labels_of(frame)
         ids = row_numbers(len(frame)) if labels["id"] is None else labels["id"]
-        X, more_findings = told_bytes(frame[used], lambda row: f"row {row + 1}")
+        X, more_findings = told_cells(frame[used], lambda row: f"row {row + 1}")
         data = Dataset((path,), X, used, labels["task"], ids, labels["label"], notes=(*notes, *more))
         return replace(data, lacking=lacking, others=others, findings=(*findings, *more_findings))
 
@@ -143,7 +144,8 @@ def features_of(path: Path, columns: Sequence[str], roles: ColumnRoles) -> list[
     """The columns to cluster by."""
     special = {roles.task, roles.id, roles.label}
     wanted = [*roles.features, *roles.text] if roles.features else [name for name in columns if name not in special]
-    used = [column for column in dict.fromkeys(wanted) if column in columns and column not in roles.drop]
+    there = set(columns) - set(roles.drop)
+    used = [column for column in dict.fromkeys(wanted) if column in there]
     both = [column for column in (*used, *roles.text) if column in special]
     if both:
         raise InputError(f"column {both[0]!r} cannot be both a feature and the --task, --id or --label.")
