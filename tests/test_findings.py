@@ -1,10 +1,12 @@
 """Everything that an attack found has tests, and the page on reliability names them."""
 
 import ast
+import json
 from pathlib import Path
 
 import pytest
 from benchmarks.faults.findings import FINDINGS
+from benchmarks.faults.report import page
 
 TESTS = Path(__file__).parent
 
@@ -16,6 +18,13 @@ def test_every_finding_has_tests(number):
     for file, name in tests:
         tree = ast.parse((TESTS / file).read_text(encoding="utf-8"))
         assert name in {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+
+
+def test_the_page_can_be_written_from_the_figures_that_are_kept():
+    figures = TESTS.parent / "docs" / "results" / "reliability.json"
+    text = page(json.loads(figures.read_text(encoding="utf-8")))
+    assert text == figures.with_suffix(".md").read_text(encoding="utf-8")
+    assert all(what in text for what, _ in FINDINGS)
 
 
 @pytest.mark.parametrize("path", sorted(TESTS.rglob("test_*.py")), ids=lambda path: path.relative_to(TESTS).as_posix())

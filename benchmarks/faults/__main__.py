@@ -15,7 +15,7 @@ CAMPAIGNS = {  # trials at most, and processes at once where they must be few
     "points": (points, 2_000, None),
     "kills": (kills, 400, None),
     "readers": (readers, 2_000, None),
-    "estimators": (estimators, 5_000, None),
+    "estimators": (estimators, 10_000, None),
     "chaos": (chaos, 69, 1),
 }
 

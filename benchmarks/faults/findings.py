@@ -180,4 +180,62 @@ OF_CAMPAIGNS: Findings = (
         (("engines/test_dask_cluster.py", "test_results_on_a_cluster_that_a_graph_does_not_show"),),
     ),
 )
-FINDINGS = OF_ATTACK + OF_CAMPAIGNS
+OF_SECOND: Findings = (
+    (
+        "`--out --force` replaces a file that is read, or a file of a run",
+        (
+            ("cli/test_wrong_uses.py", "test_output_that_would_replace_an_input"),
+            ("cli/test_wrong_uses.py", "test_output_that_would_damage_a_run"),
+            ("cli/test_wrong_uses.py", "test_a_run_that_would_replace_what_it_reads"),
+        ),
+    ),
+    (
+        "The mask of masked arrays is ignored",
+        (("estimators/test_bad_input.py", "test_masked_values_are_missing"),),
+    ),
+    (
+        "Parquet columns of bytes and of lists end in a traceback",
+        (
+            ("cli/test_check.py", "test_bytes_that_are_no_text"),
+            ("cli/test_check.py", "test_cells_that_are_no_single_values"),
+        ),
+    ),
+    (
+        "Dask frames of delayed parts cannot be fitted, and a partition that lacks or repeats a column is not named",
+        (("engines/test_dask_threads.py", "test_what_is_wrong_in_a_partition_is_named"),),
+    ),
+    (
+        "Values whose squares vanish end in errors of linear algebra, or in NaN; tables of large numbers in NaN",
+        (
+            ("estimators/test_bad_input.py", "test_values_whose_squares_vanish_are_refused"),
+            ("cli/test_check.py", "test_numbers_whose_squares_overflow_are_named"),
+        ),
+    ),
+    (
+        "`partial_fit` takes weights that `fit` refuses",
+        (("estimators/test_bad_input.py", "test_weights_of_rows_that_follow_are_checked_like_those_of_a_fit"),),
+    ),
+    (
+        "Models with a valid checksum and NaN, negative sizes or repeated tasks are loaded",
+        (("interop/test_soundness.py", "test_parts_that_do_not_fit_are_named"),),
+    ),
+    (
+        "Limits on what files unpack to do not hold for `.bz2`, `.xz`, `.zst`, `.feather`, and columns of `.mtx`",
+        (
+            ("cli/test_limits.py", "test_tables_of_other_kinds_that_unpack_to_too_much"),
+            ("cli/test_limits.py", "test_a_matrix_of_too_many_columns"),
+        ),
+    ),
+    (
+        "The centre of a cluster of one row is in the lines of other tasks of an anonymous result",
+        (
+            ("cli/test_tables.py", "test_the_centre_of_a_single_row_is_in_no_line_of_an_anonymous_result"),
+            ("cli/test_tables.py", "test_a_task_that_joins_an_anonymous_result_has_no_ids"),
+        ),
+    ),
+    (
+        "Formulas behind blanks, new lines and in full-width signs reach CSV files",
+        (("cli/test_tables.py", "test_texts_that_begin_like_formulas_are_quoted"),),
+    ),
+)
+FINDINGS = OF_ATTACK + OF_CAMPAIGNS + OF_SECOND

@@ -80,9 +80,9 @@ def _anonymous(data: Dataset) -> Dataset:
     """The rows without their names; a task of so few rows that they could be told is refused."""
     names, sizes = np.unique(np.asarray(data.tasks, dtype=str), return_counts=True)
     if sizes.min() < FEW:
+        small = str(names[sizes.argmin()])
         raise InputError(
-            f"{data.name}: the model is anonymous, and the task {str(names[sizes.argmin()])!r} has fewer than {FEW} rows: "
-            "leave it out."
+            f"{data.name}: the model is anonymous, and the task {small!r} has fewer than {FEW} rows: leave it out."
         )
     return replace(data, ids=np.arange(1, len(data) + 1).astype(str))
 
