@@ -23,7 +23,7 @@ BAD = {
     "many_categories": (pd.DataFrame({"a": [f"n{i}" for i in range(60)]}), {}, "--text a"),
     "too_large": (pd.DataFrame({"a": [1.0, 2, 3, 1e200]}), {}, "whose square overflows"),
     "bytes": (pd.DataFrame({"a": [b"a", b"b", b"c", b"\xff"]}), {}, "--drop"),
-    "nested": (pd.DataFrame({"a": [[1], [2], [3], [4]]}), {}, "--drop"),
+    "nested": (pd.DataFrame({"a": ["x", "y", "z", [4]]}), {}, "--drop"),
     "no_words": (pd.DataFrame({"a": ["!", "?", "-", "."]}), {"text": ("a",)}, "texts"),
     "tfidf": (pd.DataFrame(ONES), {"tfidf": True}, "--text"),
     "not_finite": (np.array([[1.0, np.inf]] * 4), {}, "correct"),
