@@ -161,6 +161,16 @@ def test_a_singular_scatter_is_no_problem():
     assert np.isfinite(found.state.centers.K).all()
 
 
+def test_sums_that_are_rounding_errors_make_a_covariance_all_the_same():
+    spread = np.diag([1e8, 1e8, -3e3, 1.0, -2.0])[None]  # what single precision leaves of clusters that lie far apart
+    metric = metric_of()
+    found = metric.estimate(spread, np.array([2e8]), np.array([150.0]), D)
+    assert not found.definite
+    bounded = metric.bounded(found)
+    assert bounded.definite
+    assert np.linalg.eigvalsh(bounded.K[0]).min() > 0
+
+
 def test_powers_of_the_metric():
     for directions in (None, V):
         K = np.cov(rng.normal(size=(20, D if directions is None else 3)).T)[None]

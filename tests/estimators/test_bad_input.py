@@ -371,3 +371,13 @@ def test_weights_of_rows_that_follow_are_checked_like_those_of_a_fit():
     model = SPMTC(2, random_state=0).fit(X, tasks=TASKS)
     with pytest.raises(ValueError, match="sample_weight adds up to"):
         model.partial_fit(X, tasks=TASKS, sample_weight=np.full(len(X), 1e200))
+
+
+def test_the_metric_of_rows_in_single_precision_is_a_covariance():
+    rng = np.random.default_rng(0)
+    rows = (1e4 * rng.normal(size=(4, 8)))[np.arange(40) % 4].astype(np.float32)
+    for kind in (SPMTC, LSSMTC, MultiTaskGaussianMixture):
+        model = kind(2, random_state=0).fit(rows + rng.normal(scale=0.01, size=rows.shape).astype(np.float32))
+        if model.metric_ == "shared":
+            values = np.linalg.eigvalsh(model.metric_covariance_.astype(np.float64))
+            assert values[0] > -1e-6 * values[-1]

@@ -210,7 +210,8 @@ def _price(model: Model, centers: Centers, known: Known) -> Array:
     b, shape = model.offsets.b, model.shape(centers)
     squares = np.sum(b * b, axis=2) if shape is None else np.sum(shape.times(b[:, :, None])[:, :, 0] * b, axis=2)
     reach = max(known.reach or 0.0, np.finfo(np.float64).tiny)
-    return known.temperature * (b.shape[2] * (squares / reach))
+    with np.errstate(over="ignore"):  # where known tasks have no offsets, any other than 0 costs too much
+        return known.temperature * (b.shape[2] * (squares / reach))
 
 
 def _settled(

@@ -103,6 +103,15 @@ class Shape:
         """(R, l, l) of K: the metric in the directions V."""
         return np.linalg.inv(self.K)
 
+    @property
+    def definite(self) -> bool:
+        """Whether all are covariances: sums of single precision may leave nothing of a small spread but rounding."""
+        try:
+            np.linalg.cholesky(self.K)
+        except np.linalg.LinAlgError:
+            return False
+        return True
+
     def log_determinant(self, n_features: int) -> Array:
         """log|S| of each run."""
         others = n_features - self.K.shape[1]

@@ -12,6 +12,7 @@ from ..core.arrays import host
 from ._base import MultiTaskClusterer
 
 ROWS = 4  # that a model is tried with
+ROUNDED = 1e-6  # part of the largest variance of a covariance that rounding may make negative
 # m tasks, c numbers of clusters, d features, l directions of the subspace, n rows. The first three come first.
 SHAPES = {
     "task_centers_": "mcd", "tasks_": "m", "task_offsets_": "md", "task_scales_": "m", "within_weight_": "m",
@@ -68,8 +69,10 @@ def _check_fitted(model: Any) -> None:
     names = there["tasks_"].tolist()
     if any(one in names[:k] for k, one in enumerate(names)):
         raise ValueError("tasks_ names a task twice")
-    if "metric_covariance_" in there and np.linalg.eigvalsh(host(there["metric_covariance_"])).min() <= 0:
-        raise ValueError("metric_covariance_ is not positive definite")
+    if "metric_covariance_" in there:
+        values = np.linalg.eigvalsh(host(there["metric_covariance_"]))
+        if values[0] < -ROUNDED * abs(values[-1]) or values[-1] <= 0:
+            raise ValueError("metric_covariance_ is not positive definite")
     for name, least, most in (("labels_", -1, sizes["c"]), ("task_indices_", 0, sizes["m"])):
         found = np.asarray(there[name])
         if found.dtype.kind not in "iu" or np.any((found < least) | (found >= most)):
