@@ -152,6 +152,7 @@ OF_CAMPAIGNS: Findings = (
         (
             ("estimators/test_bad_input.py", "test_equal_rows_with_missing_values"),
             ("estimators/test_bad_input.py", "test_rows_that_are_all_the_same"),
+            ("estimators/test_bad_input.py", "test_rows_that_are_all_the_same_and_large"),
         ),
     ),
     (

@@ -381,3 +381,12 @@ def test_the_metric_of_rows_in_single_precision_is_a_covariance():
         if model.metric_ == "shared":
             values = np.linalg.eigvalsh(model.metric_covariance_.astype(np.float64))
             assert values[0] > -1e-6 * values[-1]
+
+
+@pytest.mark.parametrize("kind", [SPMTC, LSSMTC, MultiTaskGaussianMixture])
+def test_rows_that_are_all_the_same_and_large(kind):
+    rows = np.tile(1e103 * np.random.default_rng(0).normal(size=(1, 30)), (40, 1))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        model = kind(3, init="random", random_state=0).fit(rows, tasks=np.arange(40) % 4)
+    assert np.isfinite(model.losses_).all()

@@ -213,10 +213,14 @@ class Embedder:
 
     @cached_property
     def unit(self) -> float:
-        """The root mean square of the coordinates around their middle, as a power of two; the same in all frames."""
+        """The root mean square of the coordinates around their middle, as a power of two; the same in all frames.
+
+        Rows that are all the same have no spread: frames leave rounding errors of their size there.
+        """
         Y, u = np.concatenate(self._plain.Ys), np.concatenate(self._plain.us)
         spread = np.average((Y - np.average(Y, axis=0, weights=u)) ** 2, axis=0, weights=u).sum()
-        return float(2.0 ** np.round(np.log2(spread) / 2)) if spread > 0 else 1.0
+        size = spread if spread > 0 else np.abs(Y).max(initial=0.0) ** 2
+        return float(2.0 ** np.round(np.log2(size) / 2)) if size > 0 else 1.0
 
     def embedding(self, kind: str) -> Embedding:
         """The rows in the frame that a kind of offset gives, seen from the middle of all."""
