@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 from scipy import sparse
 from sklearn.cluster import KMeans
-from sklearn.exceptions import NotFittedError
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 from mtcluster import ASI, LSSMTC, SPMTC, MultiTaskGaussianMixture, PerTask, Pooled
 
@@ -383,10 +383,14 @@ def test_the_metric_of_rows_in_single_precision_is_a_covariance():
             assert values[0] > -1e-6 * values[-1]
 
 
-@pytest.mark.parametrize("kind", [SPMTC, LSSMTC, MultiTaskGaussianMixture])
-def test_rows_that_are_all_the_same_and_large(kind):
-    rows = np.tile(1e103 * np.random.default_rng(0).normal(size=(1, 30)), (40, 1))
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", RuntimeWarning)
-        model = kind(3, init="random", random_state=0).fit(rows, tasks=np.arange(40) % 4)
-    assert np.isfinite(model.losses_).all()
+@pytest.mark.parametrize("offset", ["none", "mean", "matched", "scale"])
+@pytest.mark.parametrize("kind", [SPMTC, LSSMTC])
+def test_rows_that_are_all_the_same_and_large(kind, offset):
+    for seed in range(5):
+        rows = np.tile(1e103 * np.random.default_rng(seed).normal(size=(1, 30)), (41, 1))
+        model = kind(3, init="random", task_offset=offset, random_state=0)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", RuntimeWarning)
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            model.fit(rows, tasks=np.arange(41) % 4)
+        assert np.isfinite(model.losses_).all()

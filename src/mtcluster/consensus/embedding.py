@@ -213,14 +213,10 @@ class Embedder:
 
     @cached_property
     def unit(self) -> float:
-        """The root mean square of the coordinates around their middle, as a power of two; the same in all frames.
-
-        Rows that are all the same have no spread: frames leave rounding errors of their size there.
-        """
+        """The root mean square of the coordinates around their middle, as a power of two; 0 if rows are all the same."""
         Y, u = np.concatenate(self._plain.Ys), np.concatenate(self._plain.us)
         spread = np.average((Y - np.average(Y, axis=0, weights=u)) ** 2, axis=0, weights=u).sum()
-        size = spread if spread > 0 else np.abs(Y).max(initial=0.0) ** 2
-        return float(2.0 ** np.round(np.log2(size) / 2)) if size > 0 else 1.0
+        return power_of_two(np.sqrt(spread)) if spread > 0 else 0.0
 
     def embedding(self, kind: str) -> Embedding:
         """The rows in the frame that a kind of offset gives, seen from the middle of all."""
@@ -235,8 +231,17 @@ class Embedder:
                 Ys = [Y - middle / np.sum([u.sum() for u in plain.us]) for Y in Ys]
             scales = np.ones(len(Ys)) if offsets is None else offsets.s
             near = [(r / s, at) for (r, at), s in zip(self.neighbors, scales, strict=True)]
-            self._embeddings[kind] = replace(plain, Ys=Ys, neighbors=near, unit=self.unit)
+            largest = max(
+                (np.abs(Y).max(initial=0.0) for Y in Ys), default=0.0
+            )  # rounding errors of rows that are the same
+            unit = self.unit or (power_of_two(largest) if largest > 0 else 1.0)
+            self._embeddings[kind] = replace(plain, Ys=Ys, neighbors=near, unit=unit)
         return self._embeddings[kind]
+
+
+def power_of_two(size: float) -> float:
+    """The power of two that is nearest to a positive size."""
+    return float(2.0 ** np.round(np.log2(size)))
 
 
 def nearest(Y: Array, n_neighbors: int) -> tuple[Array, Array]:
