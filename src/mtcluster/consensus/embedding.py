@@ -213,7 +213,7 @@ class Embedder:
 
     @cached_property
     def unit(self) -> float:
-        """The root mean square of the coordinates around their middle, as a power of two; 0 if rows are all the same."""
+        """The root mean square of the coordinates around their middle, as a power of two; 0 if rows are equal."""
         Y, u = np.concatenate(self._plain.Ys), np.concatenate(self._plain.us)
         spread = np.average((Y - np.average(Y, axis=0, weights=u)) ** 2, axis=0, weights=u).sum()
         return power_of_two(np.sqrt(spread)) if spread > 0 else 0.0
