@@ -266,3 +266,11 @@ def test_dense_tasks_of_a_file_may_have_gaps_and_sparse_ones_not(tmp_path):
     np.savez(tmp_path / "thin.npz", **{f"task1_{name}": value for name, value in arrays.items()})
     with pytest.raises(ValueError, match="task 1 is sparse and holds NaN"):
         load_task_set(tmp_path / "thin.npz")
+
+
+def test_characters_that_do_not_exist_are_refused(tmp_path):
+    names = np.array(["a", "b"])
+    names.view(np.uint32)[0] = 0x7F000041
+    np.savez(tmp_path / "odd.npz", task1_X=np.eye(3), task2_X=np.eye(3), task_names=names)
+    with pytest.raises(ValueError, match=r"odd\.npz is damaged: task_names holds characters that do not exist"):
+        load_task_set(tmp_path / "odd.npz")

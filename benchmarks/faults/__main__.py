@@ -12,8 +12,8 @@ from .campaign import in_pieces
 from .report import noted, page
 
 CAMPAIGNS = {  # trials at most, and processes at once where they must be few
-    "points": (points, 2_000, None),
-    "kills": (kills, 400, None),
+    "points": (points, 1_000, None),
+    "kills": (kills, 240, None),
     "readers": (readers, 2_000, None),
     "estimators": (estimators, 10_000, None),
     "chaos": (chaos, 69, 1),

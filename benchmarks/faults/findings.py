@@ -144,6 +144,10 @@ OF_CAMPAIGNS: Findings = (
         ),
     ),
     (
+        "Readers: `.npz` files with characters that do not exist are a bug at the end of a fit",
+        (("test_datasets.py", "test_characters_that_do_not_exist_are_refused"),),
+    ),
+    (
         "Estimators: weights that overflow in single precision, in which the consensus works, warn",
         (("estimators/test_bad_input.py", "test_numbers_out_of_range_are_refused_without_a_warning"),),
     ),

@@ -7,7 +7,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 import xml.dom.minidom
 
 import pandas as pd
@@ -148,8 +147,23 @@ def test_two_benchmarks_into_one_folder_are_refused(tiny_data, tmp_path, capsys)
     assert "another benchmark is writing into" in capsys.readouterr().err
 
 
-def start(tiny_data, out, **options):
-    line = [sys.executable, "-m", "mtcluster", *command(tiny_data, out)]
+INTERRUPTED = """
+import os, runpy, signal, sys
+from mtcluster.benchmark import runs
+signal.signal(signal.SIGINT, signal.default_int_handler)
+read = runs._lines
+def lines(rows, *, header):
+    lines.n += len(rows := list(rows))
+    if lines.n > 4:
+        os.kill(os.getpid(), signal.SIGINT)
+    return read(rows, header=header)
+lines.n, runs._lines = 0, lines
+runpy.run_module("mtcluster", run_name="__main__", alter_sys=True)
+"""
+
+
+def start(tiny_data, out, how=("-m", "mtcluster"), **options):
+    line = [sys.executable, *how, *command(tiny_data, out)]
     return subprocess.Popen(
         line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ}, **options
     )
@@ -172,12 +186,7 @@ def test_a_full_disk_loses_no_finished_run(tiny_data, finished, tmp_path):
 
 
 def test_ctrl_c_loses_no_finished_run(tiny_data, finished, tmp_path):
-    process = start(tiny_data, tmp_path)
-    for _ in range(600):
-        if len(RunFile(tmp_path).read()) >= 4 or process.poll() is not None:
-            break
-        time.sleep(0.1)
-    process.send_signal(signal.SIGINT)
+    process = start(tiny_data, tmp_path, ("-c", INTERRUPTED))
     _, errors = process.communicate(timeout=120)
     assert process.returncode == 130
     assert "stopped. Finished runs are kept in" in errors

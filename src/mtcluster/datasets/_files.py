@@ -13,6 +13,8 @@ from scipy import sparse
 
 from ._task_set import Array, TaskSet
 
+LAST_CHARACTER = 0x10FFFF  # of Unicode
+
 
 def load_task_set(name_or_path: str | os.PathLike[str], data_home: str | os.PathLike[str] | None = None) -> TaskSet:
     """Read a task set from an `.npz` file.
@@ -56,7 +58,17 @@ def load_task_set(name_or_path: str | os.PathLike[str], data_home: str | os.Path
             arrays = {key: archive[key] for key in archive.files}
     except (ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
         raise ValueError(f"{path} cannot be read as an .npz file without pickled objects: {error}") from error
+    _check_texts(arrays, path)
     return _assemble(arrays, path)
+
+
+def _check_texts(arrays: dict[str, Array], path: Path) -> None:
+    """NumPy takes any numbers for characters, and other libraries may crash on those that do not exist."""
+    for key, array in arrays.items():
+        if array.dtype.kind == "U" and array.size:
+            codes = np.ascontiguousarray(array).astype(array.dtype.newbyteorder("=")).view(np.uint32)
+            if codes.max(initial=0) > LAST_CHARACTER:
+                raise ValueError(f"{path} is damaged: {key} holds characters that do not exist.")
 
 
 def _assemble(arrays: dict[str, Array], path: Path) -> TaskSet:

@@ -129,7 +129,7 @@ def check_range(engine: Engine) -> None:
         longest = float(seen.longest) ** 0.5
         told = f": the norm of the longest row is {longest:.1e}" if np.isfinite(longest) else ""
         raise ValueError(f"X{weights} holds values whose squares overflow in {limits.dtype}{told}. Rescale X.")
-    if seen.energy < total * float(limits.tiny) / float(limits.eps) and np.any(seen.sums):
+    if seen.energy < total * float(limits.tiny) * HEADROOM and np.any(seen.sums):
         longest = float(seen.longest) ** 0.5
         raise ValueError(
             f"X holds values so small that their squares vanish in {limits.dtype}: the norm of the longest row is "
@@ -150,7 +150,8 @@ def check_result(estimator: Any) -> None:
     """A fit must have finite centres, and losses where they are at hand."""
     for name in ("task_centers_", "losses_"):
         values = getattr(estimator, name)
-        if not hasattr(values, "__dask_graph__") and not bool(library(values).isfinite(values).all()):
+        xp = library(values)
+        if not hasattr(values, "__dask_graph__") and not bool(xp.all(xp.isfinite(values))):
             raise ValueError(OUT_OF_RANGE.format(f"{name} would not be finite"))
 
 
