@@ -103,3 +103,13 @@ def test_the_common_covariance_of_wide_rows_is_that_of_the_matrix(name, rng):
     S = V @ K[0] @ V.T + 0.3 * (np.eye(D) - V @ V.T)
     expected = {"full": S, "diag": np.diag(S), "spherical": np.trace(S) / D}[name]
     assert_allclose(COVARIANCES[name].common(shape, D)[0], expected)
+
+
+def test_sums_that_are_rounding_errors_make_covariances_all_the_same(form):
+    common = form.common(Shape(None, np.eye(D)[None], np.ones(1)), D)
+    shape = (1, 2, *common.shape[1:])
+    G = np.broadcast_to(np.diag([1e8, -3e3, 1.0, -2.0, 5.0][:D]) if common.ndim == 3 else -3e3, shape)
+    K = form.estimate(G, np.array([[10.0, 0.0]]), common)
+    values = np.linalg.eigvalsh(K) if common.ndim == 3 else K
+    assert values.min() >= 3 / 13 - 1e-6
+    assert np.isfinite(form.log_determinants(K, D)).all()

@@ -19,7 +19,7 @@ import numpy as np
 from .arrays import Array
 from .blocks import GapSums
 from .centers import Centers, between, coordinate_means
-from .metric import Shape, Spread
+from .metric import Shape, Spread, definite
 
 if TYPE_CHECKING:
     from .model import Model
@@ -189,7 +189,7 @@ def _shape(
     G, total = residual_scatter(model, centers, S, T, origins, spread, T_own)
     sizes = np.broadcast_to(spread.total, (len(S),))
     found = metric.estimate(G, total, sizes, d)
-    return found if gaps is None and found.definite else metric.bounded(found)
+    return found if gaps is None and definite(found.K) else metric.bounded(found)
 
 
 def residual_scatter(

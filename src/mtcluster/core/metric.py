@@ -50,20 +50,34 @@ class Metric:
 
     def bounded(self, shape: Shape) -> Shape:
         """S not below what the prior alone would make it: of sums with rounding errors it might be."""
-        L = np.linalg.cholesky(self.prior)
-        back = np.linalg.inv(L)
-        values, vectors = np.linalg.eigh(back @ shape.K @ back.T)
-        least = self.strength / (1 + self.strength)
-        if values.min() >= least * 0.5:
-            return shape
-        root = L @ vectors
-        return Shape(shape.V, (root * np.maximum(values, least)[:, None]) @ np.swapaxes(root, 1, 2), shape.rest)
+        least = self.strength / (1 + self.strength) * self.prior
+        return Shape(shape.V, floored(shape.K, least), shape.rest)
 
     def penalty(self, shape: Shape, sizes: Array, n_features: int) -> Array:
         """(N + ν) log|S| + ν tr(S0 A) of each run."""
         nu, others = self.strength * sizes, n_features - shape.K.shape[1]
         trace: Array = np.einsum("rij,ji->r", shape.inverse, self.prior) + others * self.rest / shape.rest
         return (sizes + nu) * shape.log_determinant(n_features) + nu * trace
+
+
+def floored(K: Array, least: Array) -> Array:
+    """Matrices K (…, d, d) not below others, relative to which rounding errors may have made them small or negative."""
+    L = np.linalg.cholesky(least)
+    back = np.linalg.inv(L)
+    values, vectors = np.linalg.eigh(back @ K @ np.swapaxes(back, -1, -2))
+    if values.min() >= 0.5:  # rounding does no harm
+        return K
+    root = L @ vectors
+    return (root * np.maximum(values, 1)[..., None, :]) @ np.swapaxes(root, -1, -2)
+
+
+def definite(K: Array) -> bool:
+    """Whether all are covariances: sums of single precision may leave nothing of a small spread but rounding errors."""
+    try:
+        np.linalg.cholesky(K)
+    except np.linalg.LinAlgError:
+        return False
+    return True
 
 
 @dataclass(frozen=True)
@@ -102,15 +116,6 @@ class Shape:
     def inverse(self) -> Array:
         """(R, l, l) of K: the metric in the directions V."""
         return np.linalg.inv(self.K)
-
-    @property
-    def definite(self) -> bool:
-        """Whether all are covariances: sums of single precision may leave nothing of a small spread but rounding."""
-        try:
-            np.linalg.cholesky(self.K)
-        except np.linalg.LinAlgError:
-            return False
-        return True
 
     def log_determinant(self, n_features: int) -> Array:
         """log|S| of each run."""

@@ -70,8 +70,12 @@ class Covariance(ABC):
 
     def estimate(self, G: Array, sizes: Array, common: Array) -> Array:
         """S_j from the scatter G (R, c, …) of the clusters around their centres and their sizes (R, c)."""
-        tail = (...,) + (None,) * (G.ndim - 2)
-        return (G + self.rows * common[:, None]) / (sizes + self.rows)[tail]
+        total, drawn = (sizes + self.rows)[(...,) + (None,) * (G.ndim - 2)], self.rows * common[:, None]
+        return self.floored((G + drawn) / total, drawn / total)
+
+    def floored(self, K: Array, least: Array) -> Array:
+        """K not below what it would be without rows: of sums with rounding errors it might be."""
+        return np.maximum(K, least)
 
     def penalty(self, K: Array, common: Array, n_features: int) -> Array:
         """(R,) ν Σ_j [log|S_j| + tr(S0 A_j)]."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..arrays import MOST_ROWS, Array, Matrix, is_sparse
 from ..capabilities import Capabilities
-from ..metric import Shape
+from ..metric import Shape, definite, floored
 from .base import Covariance
 
 
@@ -40,6 +40,10 @@ class Full(Covariance):
                 for j in range(c):
                     total[r, j, ...] += xp.astype((Y * F[r, j, part, None]).T @ Y, xp.float64)
         return total
+
+    def floored(self, K: Array, least: Array) -> Array:
+        """In all directions."""
+        return K if definite(K) else floored(K, least)
 
     def times(self, C: Array, K: Array) -> Array:
         """Products with the inverses."""
