@@ -80,7 +80,7 @@ def page(campaigns: dict[str, Any]) -> str:
         parts += [f"## {one['name']}", "", one["about"], "", *([one["note"], ""] if one.get("note") else [])]
         parts += ["| kind | trials |", "|---|---|"]
         parts += [f"| {kind} | {n:,} |" for kind, n in one["counts"].items()]
-        parts += ["", *(f"- {line}" for line in one["wrong"])]
+        parts += ["", *(f"- {line}" for line in one["wrong"]), *([""] if one["wrong"] else [])]
     parts += [FOUND, *_table(OF_ATTACK), LATER, *_table(OF_CAMPAIGNS), AGAIN, *_table(OF_SECOND)]
     return "\n".join(parts) + "\n"
 
