@@ -121,13 +121,7 @@ def _check_text(arguments: argparse.Namespace) -> None:
                 try:
                     str(one).encode()
                 except UnicodeEncodeError:
-                    named = (
-                        "a file"
-                        if option in ("files", "model")
-                        else "a name"
-                        if option == "names"
-                        else f"--{option.replace('_', '-')}"
-                    )
+                    named = PLAIN.get(option, f"--{option.replace('_', '-')}")
                     raise InputError(
                         f"{named} is {str(one)!a}, which is not text in UTF-8: use another name."
                     ) from None

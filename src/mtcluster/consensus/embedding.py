@@ -231,10 +231,8 @@ class Embedder:
                 Ys = [Y - middle / np.sum([u.sum() for u in plain.us]) for Y in Ys]
             scales = np.ones(len(Ys)) if offsets is None else offsets.s
             near = [(r / s, at) for (r, at), s in zip(self.neighbors, scales, strict=True)]
-            largest = max(
-                (np.abs(Y).max(initial=0.0) for Y in Ys), default=0.0
-            )  # rounding errors of rows that are the same
-            unit = self.unit or (power_of_two(largest) if largest > 0 else 1.0)
+            largest = max(float(np.abs(Y).max(initial=0.0)) for Y in Ys)
+            unit = self.unit or (power_of_two(largest) if largest > 0 else 1.0)  # of rounding errors, in equal rows
             self._embeddings[kind] = replace(plain, Ys=Ys, neighbors=near, unit=unit)
         return self._embeddings[kind]
 

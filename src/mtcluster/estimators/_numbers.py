@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sized
 from dataclasses import replace
 from numbers import Integral
 from typing import Any, Literal
@@ -24,7 +25,7 @@ SAMPLE, TASK_SAMPLE = 1500, 50  # rows that numbers are compared on, where the m
 def read_numbers(n_clusters: Any, name: str = "n_clusters") -> list[int]:
     """The numbers to compare, from whole numbers of at least 1; 1 itself needs no fit."""
     try:
-        if not isinstance(n_clusters, Integral | str) and len(n_clusters) > MOST:
+        if isinstance(n_clusters, Sized) and not isinstance(n_clusters, str) and len(n_clusters) > MOST:
             raise ValueError(f"{name} holds {len(n_clusters)} numbers to compare: up to {MOST} can be compared.")
         given = [n_clusters] if isinstance(n_clusters, Integral | str) else list(n_clusters)
     except TypeError as error:

@@ -61,17 +61,18 @@ def _opened(path: Path, suffix: str) -> Any:
 
 
 def _of_feather(path: Path, limit: int) -> int:
-    """Batches of rows in memory, one after the other."""
+    """Batches of rows in memory, one after the other; files of Feather's first version are not compressed."""
     import pyarrow as pa
 
-    if path.stat().st_size * MOST_RATIO < limit:
-        return 0
     size = 0
-    with pa.memory_map(str(path)) as source, pa.ipc.open_file(source) as file:
-        for i in range(file.num_record_batches):
-            size += file.get_batch(i).nbytes
-            if size > limit:
-                break
+    with pa.memory_map(str(path)) as source:
+        if source.read(4) == b"FEA1":
+            return path.stat().st_size
+        with pa.ipc.open_file(source) as file:
+            for i in range(file.num_record_batches):
+                size += file.get_batch(i).nbytes
+                if size > limit:
+                    break
     return size
 
 
