@@ -171,3 +171,19 @@ sys.exit(entry.run())
     (tmp_path / "stopped.py").write_text(code)
     done = subprocess.run([sys.executable, "-m", "stopped"], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (130, "mtcluster report: stopped; nothing was written.\n")
+
+
+def test_want_of_memory_in_a_finalizer_is_not_told_apart(monkeypatch):
+    class Late:
+        def __init__(self, error):
+            self.error = error
+
+        def __del__(self):
+            raise self.error
+
+    told = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda error: told.append(error.exc_type))
+    with stopping.working():
+        Late(MemoryError())
+        Late(ZeroDivisionError())
+    assert told == [ZeroDivisionError]

@@ -43,7 +43,7 @@ def working() -> Iterator[Work]:
     signals.listener = _heard
 
     def unraisable(error: Any) -> None:
-        if error.exc_type is not KeyboardInterrupt:
+        if not issubclass(error.exc_type, KeyboardInterrupt | MemoryError):  # the command itself tells these
             before(error)
 
     sys.unraisablehook = unraisable
