@@ -121,7 +121,10 @@ OF_CAMPAIGNS: Findings = (
     ),
     (
         "Fault points: want of memory ends in a traceback of a library",
-        (("cli/test_stopping.py", "test_want_of_memory_is_told_where_a_library_made_another_error_of_it"),),
+        (
+            ("cli/test_stopping.py", "test_want_of_memory_is_told_where_a_library_made_another_error_of_it"),
+            ("cli/test_stopping.py", "test_want_of_memory_in_a_finalizer_is_not_told_apart"),
+        ),
     ),
     (
         "Readers: more `.mtx` files than those with zero bytes bring the process down",
