@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from . import plotting as plotting
     from . import preprocessing as preprocessing
     from .consensus import Consensus, ConsensusEvidence, Decisions, Matching
+    from .core.pacing import Schedule
     from .engines import DaskClusterError
     from .estimators import ASI, LSSMTC, SPMTC, MultiTaskGaussianMixture, PerTask, Pooled
 
@@ -31,11 +32,13 @@ __all__ = [
     "MultiTaskGaussianMixture",
     "PerTask",
     "Pooled",
+    "Schedule",
 ]
 
 _HOMES = {
     **dict.fromkeys(("Consensus", "ConsensusEvidence", "Decisions", "Matching"), "consensus"),
     "DaskClusterError": "engines",
+    "Schedule": "core.pacing",
     **dict.fromkeys(("ASI", "LSSMTC", "SPMTC", "MultiTaskGaussianMixture", "PerTask", "Pooled"), "estimators"),
 }
 _MODULES = ("datasets", "inspection", "interop", "metrics", "model_selection", "plotting", "preprocessing")

@@ -16,11 +16,12 @@ from ..consensus.presence import find_presence
 from ..core import jobs
 from ..core.arrays import Array
 from ..core.blocks import Blocks
-from ..core.kmeans import seeds
+from ..core.geometry import Tied
+from ..core.kmeans import NOWHERE, seeds
 from ..core.memberships import Responsibilities
-from ..core.metric import Metric
 from ..core.model import Model
 from ..core.offsets import Offsets
+from ..core.sharing import Share, Shrink
 from ..core.solver import alternate, first_state, state_at
 from .refits import SEEDED, Setting, centered, located
 from .view import View
@@ -47,18 +48,18 @@ def _measured(view: View, numbers: list[int], seed: int) -> list[Setting]:
     asked = np.tile(np.repeat(numbers, each), len(choices))  # by each mixture
     free = np.repeat([frame for frame, _ in choices], len(starts))
     kappa = np.repeat([value for _, value in choices], len(starts))
-    metric = Metric(None, np.eye(rows.n_features))
+    geometry = Tied.of(np.eye(rows.n_features))
     model = Model(
-        c, 0.0, c, membership=Responsibilities(), metric=metric, proportions=True, matched=free, shrinkage=kappa,
-        present=np.arange(c) < asked[:, None],
+        c, Shrink.of(kappa), c, membership=Responsibilities(), geometry=geometry, proportions=True,
+        offsets=Offsets.none(free), holds=(np.arange(c) < asked[:, None])[:, None],
     )  # fmt: skip
     weights = rows.apply(jobs.unit_weights, outputs=1)[0]
-    judge = Judge(metric, metric.spread(rows, weights, np.ones(m, dtype=bool)), rows.origins, rows.summary.means)
+    judge = Judge(geometry, geometry.spread(rows, weights, np.ones(m, dtype=bool)), rows.origins, rows.summary.means)
     state = first_state(rows, model, starts * len(choices), energy=False)
     state = alternate(rows, model, state, max_iter=TRIAL_ITER, tol=TOL).state
     values = judge(*sums_of(rows, state, c), free, asked)
     best = sorted(run for number in numbers for run in _leading(values, asked == number, KEPT))
-    state = alternate(rows, model.runs(best), state.runs(rows, best), max_iter=MAX_ITER, tol=TOL).state
+    state = alternate(rows, model.take("R", best), state.runs(rows, best), max_iter=MAX_ITER, tol=TOL).state
     values = judge(*sums_of(rows, state, c), free[best], asked[best])
     N, settings = float(judge.spread.total[0]), []
     for number in numbers:
@@ -78,7 +79,7 @@ def _described(rows: Blocks, labels: list[Array], number: int, free: bool, kappa
         sizes = np.stack([np.bincount(own, minlength=number) for own in held.labels])
         share = np.sum(sizes**2 / (sizes + kappa), axis=1) / np.maximum(sizes.sum(axis=1), 1)
     b = located(rows, held.labels, number) if free else np.zeros(rows.origins.shape)
-    return Setting(held.labels, number, b, np.minimum(share, 0.99), held.present, value=value)
+    return Setting(held.labels, number, b, np.minimum(share, 0.99), held.holds, value=value)
 
 
 def _plain(view: View, number: int, seed: int) -> Setting:
@@ -106,21 +107,21 @@ def _starts(view: View, numbers: list[int], seed: int) -> list[list[Array]]:
     """
     kinds, m = [], len(view.rows.origins)
     for i, rows in enumerate(view.looks):
-        places = [None, Offsets(centered(rows), np.ones(m))] if m > 1 else [None]
+        places = [NOWHERE, Offsets.of(centered(rows))] if m > 1 else [NOWHERE]
         kinds += [_kmeans(rows, numbers, place, [seed, 6, 2 * i + j]) for j, place in enumerate(places)]
     if m > 1:
         kinds.append(_by_task(view.looks[-1], numbers, [seed, 7]))
     return [kind[g] for g in range(len(numbers)) for kind in kinds]
 
 
-def _kmeans(rows: Blocks, numbers: list[int], offsets: Offsets | None, seed: list[int]) -> list[list[Array]]:
+def _kmeans(rows: Blocks, numbers: list[int], offsets: Offsets, seed: list[int]) -> list[list[Array]]:
     """The best of some seedings of all rows, for each number."""
     c, Z = max(numbers), np.zeros((len(numbers) * SEEDINGS, max(numbers), rows.n_features))
     for g, number in enumerate(numbers):
         rng, at = np.random.default_rng([*seed, number]), slice(g * SEEDINGS, (g + 1) * SEEDINGS)
         Z[at, :number] = seeds(rows.place.blocks, number, offsets, rng, SEEDINGS, SEEDED)
-    model = Model(c, 0.0, c, present=_first(numbers), offsets=offsets)
-    state = state_at(rows, model, Z, model.placed_points(Z, len(rows.origins)))
+    model = Model(c, Share.of(0.0), c, holds=_first(numbers), offsets=offsets)
+    state = state_at(rows, model, Z)
     result = alternate(rows, model, state, max_iter=SEED_ITER, tol=SEED_TOL)
     best = np.reshape(result.final, (len(numbers), SEEDINGS)).argmin(axis=1) + SEEDINGS * np.arange(len(numbers))
     return [[P[run] for P in result.state.Ps] for run in best]
@@ -132,13 +133,13 @@ def _by_task(rows: Blocks, numbers: list[int], seed: list[int]) -> list[list[Arr
     Ms = np.zeros((len(numbers) * SEEDINGS, len(blocks), c, rows.n_features))
     for g, number in enumerate(numbers):
         rng, at = np.random.default_rng([*seed, number]), slice(g * SEEDINGS, (g + 1) * SEEDINGS)
-        Ms[at, :, :number] = np.stack([seeds([b], number, None, rng, SEEDINGS, SEEDED) for b in blocks], axis=1)
-    model = Model(c, 1.0, c, present=_first(numbers))
+        Ms[at, :, :number] = np.stack([seeds([b], number, NOWHERE, rng, SEEDINGS, SEEDED) for b in blocks], axis=1)
+    model = Model(c, Share.of(1.0), c, holds=_first(numbers))
     state = alternate(rows, model, state_at(rows, model, Ms[:, 0], Ms), max_iter=SEED_ITER, tol=SEED_TOL).state
     labels = sorted_by_task(rows, state, len(numbers), 1)
-    return matched(rows, Model(c, 1.0, c), labels, numbers, price=UNMATCHED)
+    return matched(rows, Model(c, Share.of(1.0), c), labels, numbers, price=UNMATCHED)
 
 
 def _first(numbers: list[int]) -> Array:
-    """(R, c) the clusters of each seeding: the first of all, as many as its number."""
-    return np.arange(max(numbers)) < np.repeat(numbers, SEEDINGS)[:, None]
+    """(R, 1, c) the clusters of each seeding: the first of all, as many as its number."""
+    return (np.arange(max(numbers)) < np.repeat(numbers, SEEDINGS)[:, None])[:, None]

@@ -63,7 +63,7 @@ class Evidence:
         same = total = 0.0
         for r, part in enumerate(self.fits.parts):
             if part.left_out:
-                common = setting.present & setting.held_without(part.left_out)
+                common = setting.holds & setting.held_without(part.left_out)
                 judged = [k for k in part.left_out if common[k].sum() > 1]
                 at = np.isin(codes, judged) & common[codes, own]
                 same += float(self.weights[at] @ self.agreement.kept[r, at])
@@ -136,7 +136,7 @@ def _blind(
 def _plain(setting: Setting, rows: Blocks) -> Setting:
     """The setting where nothing is known about labels: tasks lie where their means are, if they lie apart at all."""
     b = centered(rows) if setting.offsets.any() else setting.offsets
-    return replace(setting, offsets=b, present=setting.anywhere, labelled=False)
+    return replace(setting, offsets=b, holds=setting.anywhere, labelled=False)
 
 
 def _parts(sizes: list[int], setting: Setting, n: int, across: bool, seed: int) -> list[Part]:

@@ -15,12 +15,13 @@ import numpy as np
 from ..core.arrays import Array
 from ..core.blocks import Blocks, Weight
 from ..core.centers import Centers
-from ..core.frames import shared_centers
-from ..core.kmeans import seeds
+from ..core.geometry import Identity, Tied
+from ..core.kmeans import NOWHERE, seeds
 from ..core.matching import match
-from ..core.metric import Metric
 from ..core.model import Model
+from ..core.mstep import shared_centers
 from ..core.offsets import Offsets
+from ..core.sharing import Share
 from ..core.solver import alternate, first_state, race, state_at
 
 SEEDED = 600  # rows that seeds are drawn from, where there are more
@@ -36,7 +37,7 @@ class Setting:
     n_clusters: int
     offsets: Array  # (m, l) where the tasks lie
     within_weight: Array  # (m,) λ1; 1: left alone
-    present: Array  # (m, c) which clusters a task holds
+    holds: Array  # (m, c) which clusters a task holds
     labelled: bool = True  # are the labels known? else they are to be found
     value: float = 0.0  # of the criterion of candidates, the lower the better
 
@@ -48,11 +49,11 @@ class Setting:
     @property
     def anywhere(self) -> Array:
         """(m, c) what tasks may hold where it is not known: all clusters that some task holds."""
-        return np.broadcast_to(self.present.any(axis=0), self.present.shape)
+        return np.broadcast_to(self.holds.any(axis=0), self.holds.shape)
 
     def held_without(self, tasks: list[int]) -> Array:
         """(c,) clusters that some of the other tasks hold."""
-        return np.asarray(np.delete(self.present, tasks, axis=0).any(axis=0))
+        return np.asarray(np.delete(self.holds, tasks, axis=0).any(axis=0))
 
     def log_shares(self, us: list[Array]) -> Array:
         """(m, c) log of the proportions of the clusters in the tasks that share."""
@@ -141,7 +142,7 @@ def refit_all(
         first = 0
         for g in group:
             at = list(range(first, first + len(parts[g])))
-            found[g] = Refitted(settings[g], parts[g], labels[at], model.runs(at), centers.runs(at))
+            found[g] = Refitted(settings[g], parts[g], labels[at], model.take("R", at), centers.take("R", at))
             first += len(at)
     return [found[g] for g in range(len(settings))]
 
@@ -190,7 +191,7 @@ def _fit(
         starts += sown[i * n_seedings : (i + 1) * n_seedings]
         starts += [run.setting.labels] if given else []
     every = np.repeat(np.arange(len(runs)), n_seedings + given)
-    trial = model.runs(every)
+    trial = model.take("R", every)
     state = replace(first_state(rows, trial, starts, energy=False), weights=[Weight(w[every], None) for w in counted])
     best = race(rows, trial, state, every, max_iter=TRIAL_ITER, tol=TOL).state
     best = replace(best, weights=[Weight(w, None) for w in counted])
@@ -201,21 +202,21 @@ def _fit(
 def _model(rows: Blocks, runs: list[Run], measured: bool) -> Model:
     """The model of all runs. A task that is left out has no centres of its own, nor have the others then."""
     m, c, us = len(rows.origins), max(run.setting.n_clusters for run in runs), [b.u for b in rows.place.blocks]
-    present, log_shares = np.zeros((len(runs), m, c), dtype=bool), np.zeros((len(runs), m, c))
+    holds, log_shares = np.zeros((len(runs), m, c), dtype=bool), np.zeros((len(runs), m, c))
     shares = np.stack([run.setting.within_weight for run in runs])
     for i, run in enumerate(runs):
         setting, own, out = run.setting, run.setting.n_clusters, run.part.left_out
-        present[i, :, :own], log_shares[i, :, :own] = setting.present, setting.log_shares(us)
+        holds[i, :, :own], log_shares[i, :, :own] = setting.holds, setting.log_shares(us)
         if out:
             held = setting.held_without(out)
-            present[i, :, :own] &= held
-            present[i, out, :own] = held  # where it is not known what a task holds, it may hold all that others do
+            holds[i, :, :own] &= held
+            holds[i, out, :own] = held  # where it is not known what a task holds, it may hold all that others do
             log_shares[i, out] = 0.0
             shares[i] = np.where(setting.alone, 1.0, 0.0)
     b = np.stack([run.setting.offsets for run in runs])
     return Model(
-        c, shares, c, present=present, metric=Metric(None, np.eye(rows.n_features)) if measured else None,
-        offsets=Offsets(b, np.ones(m)) if b.any() else None, log_shares=log_shares if measured else None,
+        c, Share.of(shares), c, holds=holds, geometry=Tied.of(np.eye(rows.n_features)) if measured else Identity(),
+        offsets=Offsets.of(b), log_shares=log_shares if measured else None,
     )  # fmt: skip
 
 
@@ -230,23 +231,23 @@ def _sown(
 ) -> list[list[Array]]:
     """Labels by a few iterations of k-means from seeds, n for each run; `drawn` of them with each generator."""
     blocks, m, c, alone = rows.place.blocks, len(rows.origins), model.n_clusters, runs[0].setting.alone
-    present = np.repeat(model.held((len(runs), m, c)), n, axis=0)
-    present = np.repeat(present.any(axis=1, keepdims=True), m, axis=1)  # numbers of seeds mean nothing yet
-    Z, own_seeds = np.zeros((len(present), c, rows.n_features)), {}
+    holds = np.repeat(model.held((len(runs), m, c)), n, axis=0)
+    holds = np.repeat(holds.any(axis=1, keepdims=True), m, axis=1)  # numbers of seeds mean nothing yet
+    Z, own_seeds = np.zeros((len(holds), c, rows.n_features)), {}
     sharing = ~alone if not alone.all() else alone
     some, first = [b for b, one in zip(blocks, sharing, strict=True) if one], 0
     for size, rng in zip(drawn, rngs, strict=True):
         setting = runs[first // n].setting
-        offsets = Offsets(setting.offsets[sharing], np.ones(int(sharing.sum())))
+        offsets = Offsets.of(setting.offsets[sharing])
         found = seeds(some, setting.n_clusters, offsets, rng, size, SEEDED)
-        for i, held in enumerate(np.asarray(present[first : first + size].any(axis=1))):
+        for i, held in enumerate(np.asarray(holds[first : first + size].any(axis=1))):
             Z[first + i, held] = found[i, : held.sum()]
         for k in np.flatnonzero(alone):
-            own_seeds[first, k] = seeds([blocks[k]], setting.n_clusters, None, rng, size, SEEDED)
+            own_seeds[first, k] = seeds([blocks[k]], setting.n_clusters, NOWHERE, rng, size, SEEDED)
         first += size
-    placed = None if model.offsets is None else model.offsets.runs(np.repeat(np.arange(len(runs)), n))
-    plain = Model(c, np.where(alone, 1.0, 0.0), c, present=present, offsets=placed)
-    Ms = np.array(plain.placed_points(Z, m))
+    placed = model.offsets.take("R", np.repeat(np.arange(len(runs)), n))
+    plain = Model(c, Share.of(np.where(alone, 1.0, 0.0)), c, holds=holds, offsets=placed)
+    Ms = np.array(placed.in_tasks(Z, m))
     for (at, k), found in own_seeds.items():
         Ms[at : at + len(found), k, : found.shape[1]] = found
     state = state_at(rows, plain, Z, Ms)
@@ -254,7 +255,7 @@ def _sown(
     state = alternate(rows, plain, state, max_iter=SEED_ITER, tol=TOL).state
     return [
         _renumbered(runs[i // n].setting, [P[i] for P in state.Ps], [w[i // n] for w in weights])
-        for i in range(len(present))
+        for i in range(len(holds))
     ]
 
 

@@ -73,14 +73,9 @@ def ratios(found: Array) -> Array:
 def _squared_distances(rows: Blocks, fits: Refitted) -> Array:
     """(R, m, c, c) between the centres of each task, in the metric; NaN where a cluster is absent."""
     model, centers = fits.model, fits.centers
-    m = len(rows.origins)
-    lam = model.shares[:, :, None, None]
-    E = lam * centers.Ms + (1 - lam) * model.placed(centers, m)
-    shape, alone = model.shape(centers), model.alone(m)
-    A = E.copy()
-    if shape is not None:
-        A = shape.times(E)
-        A[:, alone] = E[:, alone]
+    lam = model.sharing.lam[:, :, None, None]
+    E = lam * centers.Ms + (1 - lam) * centers.placed
+    A = centers.geometry.times(E, model.left_alone(len(rows.origins)))
     products = np.einsum("rkid,rkjd->rkij", A, E)
     square = np.einsum("rkii->rki", products)
     found = np.maximum(square[..., :, None] + square[..., None, :] - 2 * products, 0)

@@ -17,7 +17,7 @@ from ..consensus.members import blocks_of
 from ..consensus.scales import rounding_variance, whitened, within_covariance, without_tails
 from ..core.arrays import Array
 from ..core.blocks import Block, Blocks, RowSource
-from ..core.metric import STRENGTH
+from ..core.geometry import STRENGTH
 from .reference import elliptical
 
 if TYPE_CHECKING:

@@ -15,10 +15,12 @@ import numpy as np
 from ..core import jobs
 from ..core.arrays import Array
 from ..core.blocks import Blocks
+from ..core.geometry import Tied
 from ..core.memberships import Binary, Responsibilities
-from ..core.metric import Metric
 from ..core.model import Model, State
+from ..core.offsets import Offsets
 from ..core.resizing import resized
+from ..core.sharing import Share, Shrink
 from ..core.solver import alternate, first_state
 from .embedding import Embedding
 from .judging import Judge
@@ -73,22 +75,22 @@ class Candidates:
         if known is not None:
             labels.append(resized(white.Ys, white.us, known, n_clusters))
         rows = Blocks(blocks_of(white.Ys, white.us, 1.0))
-        metric = Metric(None, np.eye(len(prior)))
+        geometry = Tied.of(np.eye(len(prior)))
         settings = [(frame, kappa) for frame in frames for kappa in SHRINKAGES]
         if len(embedding.Ys) == 1:
             settings = [(False, np.inf)]
         free = np.repeat([frame for frame, _ in settings], len(labels))
         kappa = np.repeat([kappa for _, kappa in settings], len(labels))
         model = Model(
-            n_clusters, 0.0, n_clusters, membership=Responsibilities(), metric=metric, proportions=True,
-            matched=free, shrinkage=kappa,
+            n_clusters, Shrink.of(kappa), n_clusters, membership=Responsibilities(), geometry=geometry,
+            proportions=True, offsets=Offsets.none(free),
         )  # fmt: skip
-        judge = self._judge(rows, metric)
+        judge = self._judge(rows, geometry)
         state = first_state(rows, model, labels * len(settings), energy=False)
         found = alternate(rows, model, state, max_iter=TRIAL_ITER, tol=TOL).state
         best = _order(judge(*sums_of(rows, found, n_clusters), free))[: self.n_kept]
         best = np.sort(best).tolist()
-        found = alternate(rows, model.runs(best), found.runs(rows, best), max_iter=MAX_ITER, tol=TOL).state
+        found = alternate(rows, model.take("R", best), found.runs(rows, best), max_iter=MAX_ITER, tol=TOL).state
         free, kappa = free[best], kappa[best]
         values = judge(*sums_of(rows, found, n_clusters), free)
         order = _order(values)
@@ -101,17 +103,17 @@ class Candidates:
             len(voters), least, float(judge.nothing(bool(free[lead])) - values[lead]),
         )  # fmt: skip
 
-    def _judge(self, rows: Blocks, metric: Metric) -> Judge:
+    def _judge(self, rows: Blocks, geometry: Tied) -> Judge:
         weights = rows.apply(jobs.unit_weights, outputs=1)[0]
-        spread = metric.spread(rows, weights, np.ones(len(rows.origins), dtype=bool))
-        return Judge(metric, spread, rows.origins, rows.summary.means)
+        spread = geometry.spread(rows, weights, np.ones(len(rows.origins), dtype=bool))
+        return Judge(geometry, spread, rows.origins, rows.summary.means)
 
     def _starts(
         self, embedding: Embedding, white: Embedding, n_clusters: int, rng: np.random.Generator
     ) -> list[list[Array]]:
         """Labels by k-means: of all rows where they lie and around the means of tasks, and of each task on its own."""
         smoothed = replace(embedding, Ys=embedding.smoothed([SMOOTHING])[0])
-        together, apart = (Model(n_clusters, share, n_clusters) for share in (0.0, 1.0))
+        together, apart = (Model(n_clusters, Share.of(share), n_clusters) for share in (0.0, 1.0))
         found: list[list[Array]] = []
         for kind, n_starts in ((embedding, self.n_starts), (smoothed, self.n_starts), (white, 1)):
             for Ys in _located(kind):

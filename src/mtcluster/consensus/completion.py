@@ -11,9 +11,10 @@ import numpy as np
 from ..core.arrays import Array
 from ..core.blocks import Block, Blocks, make_block
 from ..core.completing import completed
+from ..core.geometry import STRENGTH, Tied
 from ..core.kmeans import kmeans
-from ..core.metric import STRENGTH, Metric
 from ..core.model import Model
+from ..core.sharing import Shrink
 from ..core.solver import alternate, first_state
 from .members import blocks_of
 from .scales import ROUNDING, whitened, within_covariance
@@ -38,7 +39,7 @@ def complete(sample: list[Block], dimensions: int) -> list[Block]:
     if min(n, d) > dimensions:
         return _by_directions(sample)
     prior = np.diag(_variances(sample))
-    model = Model(1, 0.0, 1, metric=Metric(None, prior), shrinkage=np.array([FREE]))
+    model = Model(1, Shrink.of(FREE), 1, geometry=Tied.of(prior))
     found = by_clusters(sample, model, [np.zeros(len(block), dtype=np.intp) for block in sample])
     many = min(n // SMALL, MOST)
     if many < LEAST:
@@ -47,7 +48,7 @@ def complete(sample: list[Block], dimensions: int) -> list[Block]:
     cov = within_covariance([_rows(block) for block in found], us, None, STRENGTH)
     white = blocks_of(whitened([_rows(block) for block in found], cov), us, 1.0)
     labels = [P[0] for P in kmeans(white, many, np.random.default_rng(0)).state.Ps]
-    model = Model(many, 0.0, many, metric=Metric(None, cov), shrinkage=np.array([np.inf]))
+    model = Model(many, Shrink.of(np.inf), many, geometry=Tied.of(cov))
     return by_clusters(sample, model, labels, FEW_ITER)
 
 

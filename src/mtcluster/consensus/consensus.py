@@ -19,6 +19,7 @@ from ..core.arrays import Array
 from ..core.blocks import Block, PerRow, RowSource
 from ..core.model import Model
 from ..core.sampling import Sampling, label_all
+from ..core.sharing import Share
 from .ballot import Ballot
 from .candidates import Candidates
 from .decisions import ConsensusEvidence
@@ -234,7 +235,7 @@ class Consensus:
         labels, agreement, kinship, alone = ballot.compare(shares, owns)
         if alone.any():
             labels = ballot.again(shares, owns, alone, known)
-        weights = np.where(alone, 1.0, model.within_weight)
+        shared = replace(model, sharing=Share.of(np.where(alone, 1.0, model.sharing.within[0])))
         evidence = ConsensusEvidence(
             agreement=agreement,
             relatedness=kinship,
@@ -247,8 +248,7 @@ class Consensus:
             min_relatedness=self.min_relatedness,
             min_rows=self.min_rows,
         )
-        start = label_all(rows, embedder.sample, embedder.positions, labels, replace(model, within_weight=weights))
-        return ConsensusResult(start, replace(model, within_weight=weights), evidence)
+        return ConsensusResult(label_all(rows, embedder.sample, embedder.positions, labels, shared), shared, evidence)
 
     def frame(
         self,
@@ -280,11 +280,15 @@ class Consensus:
             framing = replace(framing, known=known)
             found = framing.find()
         embedder, m = framing.embedder, len(rows.origins)
-        weights = found.within_weight if measured else np.where(found.within_weight == 1, 1.0, model.within_weight)
         frame = replace(
-            model, within_weight=weights, metric=found.metric if measured else None, matched=found.chosen.matched,
-            log_shares=found.log_shares if measured else None, present=found.present[None],
-        )  # fmt: skip
+            model, offsets=replace(model.offsets, free=np.array([found.chosen.matched])), holds=found.holds[None]
+        )
+        within = found.within_weight
+        if measured:
+            frame = replace(frame, geometry=found.geometry, log_shares=found.log_shares[None])
+        else:
+            within = np.where(within == 1, 1.0, model.sharing.within[0])
+        frame = replace(frame, sharing=Share.of(within))
         evidence = ConsensusEvidence(
             agreement=None,
             relatedness=found.kinship,
@@ -310,7 +314,7 @@ class Consensus:
     def metric(self, rows: RowSource, model: Model, random_state: np.random.RandomState) -> Model:
         """The model with a shared metric, where nothing else is left open."""
         seeds = random_state.randint(np.iinfo(np.int32).max, size=3).tolist()
-        return replace(model, metric=self._framing(rows, model, "none", None, seeds).metric)
+        return replace(model, geometry=self._framing(rows, model, "none", None, seeds).geometry)
 
     def _framing(
         self, rows: RowSource, model: Model, offset: str, per_task: Array | None, seeds: list[int],

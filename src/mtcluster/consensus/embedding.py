@@ -223,13 +223,13 @@ class Embedder:
         if kind not in self._embeddings:
             plain, offsets = self._plain, task_offsets(self.rows, kind)
             Ys = plain.Ys
-            if offsets is not None:
+            if offsets.moves:
                 offsets = Offsets(offsets.b / self.scale, offsets.s)
                 Ys = [offsets.from_task(Y, k, self.V) for k, Y in enumerate(Ys)]
             if not self.unit_rows:
                 middle = np.sum([u @ Y for u, Y in zip(plain.us, Ys, strict=True)], axis=0)
                 Ys = [Y - middle / np.sum([u.sum() for u in plain.us]) for Y in Ys]
-            scales = np.ones(len(Ys)) if offsets is None else offsets.s
+            scales = np.broadcast_to(offsets.s, (len(Ys),))
             near = [(r / s, at) for (r, at), s in zip(self.neighbors, scales, strict=True)]
             largest = max(float(np.abs(Y).max(initial=0.0)) for Y in Ys)
             unit = self.unit or (power_of_two(largest) if largest > 0 else 1.0)  # of rounding errors, in equal rows
@@ -283,7 +283,7 @@ def _fingerprints(sample: list[Block]) -> list[bytes]:
     return [sha256(np.concatenate(part).tobytes()).digest() for part in parts]
 
 
-def task_offsets(rows: RowSource, kind: str) -> Offsets | None:
+def task_offsets(rows: RowSource, kind: str) -> Offsets:
     """Offsets and scales such that (x − b_k) / s_k has the same mean, or mean and spread, in all tasks."""
     energy = rows.apply(energies)[-1] if kind == "scale" else np.zeros(0)
     return OFFSETS[kind](rows.summary, energy, rows.origins)

@@ -14,9 +14,11 @@ import numpy as np
 
 from ..core.arrays import Array
 from ..core.blocks import Blocks
-from ..core.metric import STRENGTH, Metric
+from ..core.geometry import STRENGTH, Tied
 from ..core.model import Model
+from ..core.offsets import Offsets
 from ..core.relations import align, relatedness_by_common
+from ..core.sharing import Shrink
 from .candidates import SMOOTHING, Candidates, Chosen
 from .completion import by_clusters
 from .embedding import Embedder, Embedding
@@ -30,11 +32,11 @@ class Frame:
     """What candidates decided."""
 
     labels: list[Array]  # of the sample
-    metric: Metric  # in the coordinates of X
+    geometry: Tied  # in the coordinates of X
     chosen: Chosen
     within_weight: Array  # (m,) λ1; 1: left alone
     log_shares: Array  # (m, c)
-    present: Array  # (m, c) which clusters a task holds
+    holds: Array  # (m, c) which clusters a task holds
     support: Array  # (m, c) the evidence for it
     kinship: Array  # (m,) relatedness to the most similar task
     least: float  # below it a task is left alone
@@ -72,17 +74,17 @@ class Framing:
         return self._prior_of(self.seen)
 
     @cached_property
-    def metric(self) -> Metric:
-        """The prior metric, in the coordinates of X."""
+    def geometry(self) -> Tied:
+        """The prior of the metric, in the coordinates of X."""
         embedder = self.embedder
         if embedder.V is None:
             prior = self.prior * np.outer(embedder.scale, embedder.scale)
-            return Metric(None, prior + np.diag(np.maximum(embedder.noise - np.diag(prior), 0)))
+            return Tied.of(prior + np.diag(np.maximum(embedder.noise - np.diag(prior), 0)))
         d, l = embedder.V.shape
         N = sum(float(u.sum()) for u in self.embedding.us)
         energy = sum(float(b.u @ b.sq) for b in embedder.sample) / N
         rest = max(energy - float(np.trace(self.prior)), 1e-3 * energy) / max(d - l, 1)
-        return Metric(embedder.V, self.prior, rest if rest > 0 else 1.0)
+        return Tied.of(self.prior, embedder.V, rest if rest > 0 else 1.0)
 
     @cached_property
     def seen(self) -> Embedding:
@@ -105,7 +107,7 @@ class Framing:
         if alone.any():
             chosen, labels = self._again(chosen, labels, alone)
         held = self._presence(labels, chosen, alone)
-        present, labels, sizes = held.present, held.labels, self.embedding.centers(held.labels, self.n_clusters)[1]
+        holds, labels, sizes = held.holds, held.labels, self.embedding.centers(held.labels, self.n_clusters)[1]
         c = self.n_clusters
         log_shares = np.log((sizes + 1 / c) / (sizes.sum(axis=1, keepdims=True) + 1))
         log_shares[alone] = 0.0
@@ -115,7 +117,7 @@ class Framing:
             share = np.sum(sizes**2 / (sizes + chosen.shrinkage), axis=1) / total
         share = np.minimum(share, 0.99)
         return Frame(
-            labels, self.metric, chosen, np.where(alone, 1.0, share), log_shares, present, held.support, kinship, least
+            labels, self.geometry, chosen, np.where(alone, 1.0, share), log_shares, holds, held.support, kinship, least
         )  # fmt: skip
 
     def completed(self, found: Frame) -> Embedder:
@@ -124,8 +126,8 @@ class Framing:
         if embedder.V is not None:
             return embedder
         model = Model(
-            self.n_clusters, 0.0, self.n_clusters, metric=self.metric, matched=chosen.matched,
-            shrinkage=np.array([chosen.shrinkage]), present=found.present[None],
+            self.n_clusters, Shrink.of(chosen.shrinkage), self.n_clusters, geometry=self.geometry,
+            offsets=Offsets.none(chosen.matched), holds=found.holds[None],
         )  # fmt: skip
         return embedder.with_sample(by_clusters(embedder.given, model, found.labels))
 
@@ -144,9 +146,9 @@ class Framing:
         if m == 1 or c == 1:
             return kinship, self.min_relatedness
         held = self._presence(labels, chosen, np.zeros(m, dtype=bool))
-        present = held.present
-        alike = relatedness_by_common(*self.embedding.centers(held.labels, c), present)
-        alike[present.astype(int) @ present.T < 2] = 1.0  # too little to tell by
+        holds = held.holds
+        alike = relatedness_by_common(*self.embedding.centers(held.labels, c), holds)
+        alike[holds.astype(int) @ holds.T < 2] = 1.0  # too little to tell by
         kinship = (alike - np.eye(m)).max(axis=1)
         return kinship, max(self.min_relatedness, self.usual * float(np.median(kinship)) if m > 2 else 0.0)
 

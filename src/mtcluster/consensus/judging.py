@@ -17,8 +17,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..core.arrays import Array
-from ..core.frames import products, shared_centers
-from ..core.metric import Metric, Spread
+from ..core.geometry import Spread, Tied
+from ..core.mstep import products, shared_centers
 
 COMPOSITION, LOCATION, WITHIN = 0.5, 0.3, 0.7  # θ, ρ, λ1
 LOST = 100.0  # of a cluster without rows, which makes a fit the last choice
@@ -28,7 +28,7 @@ LOST = 100.0  # of a cluster without rows, which makes a fit the last choice
 class Judge:
     """The criterion, on the rows of one embedding."""
 
-    metric: Metric
+    geometry: Tied
     spread: Spread
     origins: Array  # (m, l)
     means: Array  # (m, l) of the tasks
@@ -51,7 +51,7 @@ class Judge:
         apart, own = means - b[:, :, None] - Z[:, None], means - self.origins[:, None]
         between, around = (products(S[..., None] * Y, Y) for Y in (apart, own))
         cov = (self.spread.XX - around + (1 - WITHIN) * between) / N
-        cov = (cov + self.metric.strength * self.metric.prior) / (1 + self.metric.strength)
+        cov = (cov + self.geometry.strength * self.geometry.prior) / (1 + self.geometry.strength)
         moved = np.swapaxes(b, 1, 2) @ (sizes[..., None] * b) / N
         shift = np.linalg.slogdet(np.eye(d) + np.linalg.solve(cov, moved))[1] / 2
         given, mutual = _information(S / N)

@@ -14,9 +14,10 @@ import numpy as np
 from ..core.arrays import Array
 from ..core.blocks import Block, Blocks, make_block
 from ..core.jobs import weighted_sums
-from ..core.kmeans import seeds
+from ..core.kmeans import NOWHERE, seeds
 from ..core.model import Model, State
 from ..core.relations import align, partly_align
+from ..core.sharing import Share
 from ..core.solver import alternate, first_state, race, state_at
 
 DTYPE = np.float32  # a vote needs no more digits
@@ -35,20 +36,20 @@ def blocks_of(Ys: list[Array], us: list[Array], unit: float, dtype: Any = DTYPE)
 
 def tightest(blocks: list[Block], n_clusters: int, n_runs: int, rng: np.random.Generator) -> float:
     """The least sum of squared distances that a few runs of k-means of all rows find."""
-    rows, model = Blocks(blocks), Model(n_clusters, 0.0, n_clusters)
+    rows, model = Blocks(blocks), Model(n_clusters, Share.of(0.0), n_clusters)
     return min(alternate(rows, model, pooled(rows, model, n_runs, rng), max_iter=MAX_ITER, tol=TOL).final)
 
 
 def pooled(rows: Blocks, model: Model, n: int, rng: np.random.Generator) -> State:
     """Labels by n seedings of all rows together."""
-    Z = seeds(rows.place.blocks, model.n_clusters, None, rng, n, SEEDED).astype(DTYPE)
-    return state_at(rows, model, Z, model.placed_points(Z, len(rows.place.blocks)))
+    Z = seeds(rows.place.blocks, model.n_clusters, NOWHERE, rng, n, SEEDED).astype(DTYPE)
+    return state_at(rows, model, Z)
 
 
 def by_task(rows: Blocks, model: Model, n: int, rng: np.random.Generator) -> State:
     """Labels by n seedings of each task on its own."""
     most = max(SEEDED // len(rows.place.blocks), 20 * model.n_clusters)
-    Ms = np.stack([seeds([b], model.n_clusters, None, rng, n, most) for b in rows.place.blocks], axis=1)
+    Ms = np.stack([seeds([b], model.n_clusters, NOWHERE, rng, n, most) for b in rows.place.blocks], axis=1)
     return state_at(rows, model, Ms[:, 0], Ms)
 
 
@@ -110,7 +111,7 @@ class Starts:
         It sees smoothed rows. In each group of members the best `n_starts` of `n_seedings` become starts. The best
         `n_own` of all lead to the clusters of each task on its own, of the plain rows.
         """
-        together, apart = (Model(n_clusters, share, n_clusters) for share in (0.0, 1.0))
+        together, apart = (Model(n_clusters, Share.of(share), n_clusters) for share in (0.0, 1.0))
         n_starts = min(n_starts, n_seedings)
         begun = pooled(smoothed, together, groups * n_seedings, rng)
         found = alternate(smoothed, together, begun, max_iter=TRIAL_ITER, tol=TOL)
@@ -143,8 +144,8 @@ def fit_members(
     n_kinds = len(starts.kinds)
     shares = within_weights if n_kinds > 1 else within_weights[:1]  # a single task shares with nobody
     entries, runs = np.repeat(np.arange(n_kinds), starts.n), np.repeat(np.arange(n_kinds), len(shares)).tolist()
-    trial = Model(n_clusters, TRIAL_WEIGHT, n_clusters)
-    model = Model(n_clusters, np.tile(shares, n_kinds)[:, None], n_clusters)
+    trial = Model(n_clusters, Share.of(TRIAL_WEIGHT), n_clusters)
+    model = Model(n_clusters, Share.of(np.tile(shares, n_kinds)[:, None]), n_clusters)
 
     def fits(group: int) -> list[list[Array]]:
         rows = smoothed[group]
@@ -158,6 +159,6 @@ def fit_members(
 
 def fit_from(rows: Blocks, n_clusters: int, within_weight: float, labels: list[Array]) -> list[Array]:
     """Labels by a member that starts from given ones."""
-    model = Model(n_clusters, within_weight, n_clusters)
+    model = Model(n_clusters, Share.of(within_weight), n_clusters)
     found = alternate(rows, model, first_state(rows, model, [labels]), max_iter=MAX_ITER, tol=TOL)
     return [P[0] for P in found.state.Ps]

@@ -9,8 +9,10 @@ import numpy as np
 
 from ..core.arrays import Array
 from ..core.blocks import Blocks, Place
-from ..core.metric import Metric
+from ..core.geometry import Tied
 from ..core.model import Model
+from ..core.offsets import Offsets
+from ..core.sharing import Shrink
 from ..core.solver import first_state
 from ..core.terms import Terms
 
@@ -21,7 +23,7 @@ MOST_GAIN = 5.0  # nats that one row can say for a cluster: an outlier must not 
 class Presence:
     """Which clusters each task holds."""
 
-    present: Array  # (m, c)
+    holds: Array  # (m, c)
     support: Array  # (m, c) between 0 and 1
     labels: list[Array]  # without the clusters that a task does not hold
 
@@ -43,8 +45,8 @@ def find_presence(
     """
     c = n_clusters
     model = Model(
-        c, 0.0, c, metric=Metric(None, np.eye(rows.n_features)), proportions=True, matched=matched,
-        shrinkage=np.array([shrinkage]),
+        c, Shrink.of(shrinkage), c, geometry=Tied.of(np.eye(rows.n_features)), proportions=True,
+        offsets=Offsets.none(matched),
     )  # fmt: skip
     centers = first_state(rows, model, [labels], energy=False).centers
     terms = model.terms(centers, rows.origins, energy=False)
@@ -55,27 +57,27 @@ def find_presence(
     price = 0.5 * min(rows.n_features + 1, c) * np.log(np.maximum(sizes.sum(axis=1, keepdims=True), 2.0))
     sure = np.isinf(evidence)
     support = np.where(sure, 1.0, np.where(sure, 0, evidence) / (np.where(sure, 0, evidence) + price))
-    present = support >= 0.5
+    holds = support >= 0.5
     if per_task is not None:
         rank = np.argsort(np.argsort(-support - 1e-9 * sizes, axis=1, kind="stable"), axis=1)
-        present = rank < per_task[:, None]
-    present[np.arange(len(present)), support.argmax(axis=1)] = True  # a task holds something
-    for j in np.flatnonzero(~present.any(axis=0) & sizes.any(axis=0)):  # and a cluster is held by some task
-        _hold(present, support, per_task, int(j))
-    labels = rows.apply(partial(_relabel, terms=terms, present=present), labels, outputs=1)[0]
-    return Presence(present, support, labels)
+        holds = rank < per_task[:, None]
+    holds[np.arange(len(holds)), support.argmax(axis=1)] = True  # a task holds something
+    for j in np.flatnonzero(~holds.any(axis=0) & sizes.any(axis=0)):  # and a cluster is held by some task
+        _hold(holds, support, per_task, int(j))
+    labels = rows.apply(partial(_relabel, terms=terms, holds=holds), labels, outputs=1)[0]
+    return Presence(holds, support, labels)
 
 
-def _hold(present: Array, support: Array, per_task: Array | None, j: int) -> None:
+def _hold(holds: Array, support: Array, per_task: Array | None, j: int) -> None:
     """Let the task with the most support for a cluster hold it; where numbers are known, in place of another."""
     for k in np.argsort(-support[:, j], kind="stable"):
-        elsewhere = present[k] & (present.sum(axis=0) > 1)
-        full = per_task is not None and present[k].sum() >= per_task[k]
+        elsewhere = holds[k] & (holds.sum(axis=0) > 1)
+        full = per_task is not None and holds[k].sum() >= per_task[k]
         if full and not elsewhere.any():
             continue
         if full:
-            present[k, np.where(elsewhere, support[k], np.inf).argmin()] = False
-        present[k, j] = True
+            holds[k, np.where(elsewhere, support[k], np.inf).argmin()] = False
+        holds[k, j] = True
         return
 
 
@@ -99,14 +101,14 @@ def _evidence(place: Place, labels: list[Array], *, terms: Terms, n_clusters: in
     return (found,)
 
 
-def _relabel(place: Place, labels: list[Array], *, terms: Terms, present: Array) -> tuple[list[Array], None]:
+def _relabel(place: Place, labels: list[Array], *, terms: Terms, holds: Array) -> tuple[list[Array], None]:
     """Rows of clusters that their task does not hold go to the best one that it does."""
     found = []
     for k, own in enumerate(labels):
-        lost = ~present[k][own]
+        lost = ~holds[k][own]
         if lost.any():
             D = _distances(place, terms, k)
-            D[~present[k]] = np.inf
+            D[~holds[k]] = np.inf
             own = np.where(lost, D.argmin(axis=0), own)
         found.append(own)
     return found, None

@@ -8,7 +8,7 @@ the place is: a `RowSource` runs them, in this process (`Blocks`) or elsewhere (
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -35,6 +35,7 @@ from .arrays import (
     summarize,
     without_gaps,
 )
+from .record import Record, axes
 
 WORTH_THREADS = 2**22  # numbers in X times columns from which on threads gain more than they cost
 WINDOW_ROWS, LARGEST_WINDOW = 2**8, 2**19  # rows of each of several mixed tasks, and numbers, fetched at a time
@@ -78,35 +79,16 @@ class Block:
         return without_gaps(X, self.xp, like(self.origin, X, self.xp)), self.xp.isnan(X)
 
 
-@dataclass(frozen=True)
-class Totals:
-    """Sums over rows: all that the next centres need."""
-
-    S: Array  # (R, m, c, c) PᵀVP, or (R, m, c) its diagonal for labels
-    T: Array  # (R, m, c, d) PᵀVX
-    value: Array  # (R,) Σ v L
-    XX: Array | None = None  # (R, c, …) second moments of the clusters around the origins, where these have covariances
-    gaps: GapSums | None = None  # what missing values add; None: none is missing
-
-    def __add__(self, other: Totals) -> Totals:
-        XX = None if self.XX is None or other.XX is None else self.XX + other.XX
-        gaps = self.gaps + other.gaps if self.gaps and other.gaps else self.gaps or other.gaps
-        return Totals(self.S + other.S, self.T + other.T, self.value + other.value, XX, gaps)
-
-    def runs(self, at: list[int]) -> Totals:
-        """Those of some runs."""
-        XX, gaps = None if self.XX is None else self.XX[at], None if self.gaps is None else self.gaps.runs(at)
-        return Totals(self.S[at], self.T[at], self.value[at], XX, gaps)
-
-
-@dataclass(frozen=True)
-class GapSums:
+@dataclass(frozen=True, eq=False)
+class GapSums(Record):
     """Sums over missing values, and over what is expected in their place, seen from the origin."""
 
-    missing: Array  # (R, m, c, d) the weight of rows that lack a value
-    own: Array  # (R, m, c, d) Σ of what the centre of the task says of it
-    shared: Array  # (R, m, c, d) Σ of what the shared centre says of it
-    XX: Array | None  # (R, d, d) what both add to the scatter that the metric is made from; None: there is no metric
+    missing: Array = axes("R m c d")  # the weight of rows that lack a value
+    own: Array = axes("R m c d")  # Σ of what the centre of the task says of it
+    shared: Array = axes("R m c d")  # Σ of what the shared centre says of it
+    XX: Array | None = axes(
+        "R d d"
+    )  # what both add to the scatter that the metric is made from; None: there is no metric
 
     def __add__(self, other: GapSums) -> GapSums:
         both = [XX for XX in (self.XX, other.XX) if XX is not None]
@@ -117,9 +99,25 @@ class GapSums:
         """Weights (R, m, c, d) and sums of the values that are there, from S (R, m, c), T and the origins (m, d)."""
         return remaining(S[..., None], self.missing), T - self.missing * origins[:, None]
 
-    def runs(self, at: list[int]) -> GapSums:
-        """Those of some runs."""
-        return GapSums(self.missing[at], self.own[at], self.shared[at], None if self.XX is None else self.XX[at])
+
+@dataclass(frozen=True, eq=False)
+class Totals(Record):
+    """Sums over rows: all that the next centres need."""
+
+    S: Array  # (R, m, c, c) PᵀVP, or (R, m, c) its diagonal for labels
+    T: Array = axes("R m c d")  # PᵀVX
+    value: Array = axes("R")  # Σ v L
+    XX: Array | None = None  # (R, c, …) second moments of the clusters around the origins, where these have covariances
+    gaps: GapSums | None = None  # what missing values add; None: none is missing
+
+    def __add__(self, other: Totals) -> Totals:
+        XX = None if self.XX is None or other.XX is None else self.XX + other.XX
+        gaps = self.gaps + other.gaps if self.gaps and other.gaps else self.gaps or other.gaps
+        return Totals(self.S + other.S, self.T + other.T, self.value + other.value, XX, gaps)
+
+    def runs(self, at: list[int]) -> Totals:
+        """Take some runs."""
+        return replace(self.take("R", at), S=self.S[at], XX=None if self.XX is None else self.XX[at])
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ from .centers import Centers
 from .completing import completed
 from .jobs import losses
 from .model import Model, State
-from .pacing import Schedule
+from .pacing import Stages
 from .sampling import Sampling, take_sample
 from .solver import alternate, side_by_side
 from .terms import Terms
@@ -44,7 +44,7 @@ BELOW, ABOVE = 1e-2, 1e4  # bounds of T, in temperatures of rows held out
 ALIKE = 1e-6  # difference of confidences that means nothing
 
 
-def temperatures(rows: RowSource, model: Model, pace: Schedule, centers: Centers, rng: np.random.Generator) -> Array:
+def temperatures(rows: RowSource, model: Model, pace: Stages, centers: Centers, rng: np.random.Generator) -> Array:
     """(m,) the temperature of each task at the centres of one run; one for all tasks with the same metric.
 
     It is 1 where probabilities do not depend on it: with one cluster, one row, or centres that coincide.
@@ -54,7 +54,7 @@ def temperatures(rows: RowSource, model: Model, pace: Schedule, centers: Centers
     if model.n_clusters == 1 or sum(len(block) for block in sample) < 2:
         return found
     alone = model.left_alone(len(found))
-    source, final = Blocks(sample), centers.runs(None)
+    source, final = Blocks(sample), centers.take("R", None)
     terms = model.terms(final, source.origins, energy=False, gaps=source.gaps)
     Ds = [h[..., None] - A for h, A in zip(np.swapaxes(terms.h, 0, 1), _products(source, terms), strict=True)]
     labels = [np.argmin(D[0], axis=0) for D in Ds]
@@ -134,7 +134,7 @@ def _held_out(
             for P, b in zip(labels, blocks, strict=True)
         ]
         counts = [Weight(w * half, None) for w, half in zip(weights, fitted, strict=True)]
-        state = State(centers.runs(None).runs([0] * len(group)), Ps, None, counts)
+        state = State(centers.copies(len(group)), Ps, None, counts)
         again = alternate(source, model, state, max_iter=MAX_ITER, tol=TOL, prepared=prepared).state.centers
         yield from _compared(source, model, again, labels, fitted, observed)
 
@@ -144,7 +144,7 @@ def _compared(
 ) -> Iterator[_Seen]:
     """Rows that were not fitted, and the centres of the runs."""
     terms, blocks = model.terms(centers, source.origins, energy=False), source.place.blocks
-    spans = _spans(model, centers, terms, source.origins, float(np.finfo(source.dtype).eps))
+    spans = _spans(model, centers, terms, float(np.finfo(source.dtype).eps))
     for k, A in enumerate(_products(source, terms)):
         t, G, root, held = A, spans.G[:, k], spans.root[:, k], spans.held[:, k, :, None]
         t = np.where(held, t - np.sum(t, axis=1, where=held, keepdims=True) / spans.n[:, k], 0) - spans.shift[:, k]
@@ -172,10 +172,10 @@ class _Spans:
     n: Array  # (R, m, 1, 1) number of clusters that the task holds
 
 
-def _spans(model: Model, centers: Centers, terms: Terms, origins: Array, eps: float) -> _Spans:
+def _spans(model: Model, centers: Centers, terms: Terms, eps: float) -> _Spans:
     """Directions that tell the clusters of each task apart."""
-    lam, held = model.shares[:, :, None, None], model.held(terms.h.shape)
-    E, n = lam * centers.Ms + (1 - lam) * model.placed(centers, len(origins)), held.sum(axis=2)[..., None, None]
+    lam, held = model.sharing.lam[:, :, None, None], model.held(terms.h.shape)
+    E, n = lam * centers.Ms + (1 - lam) * centers.placed, held.sum(axis=2)[..., None, None]
 
     def centred(Y: Array) -> tuple[Array, Array]:
         middle = np.sum(Y, axis=2, where=held[..., None], keepdims=True) / n

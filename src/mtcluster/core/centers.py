@@ -6,33 +6,37 @@ for it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from .arrays import Array
+from .geometry import Geometry, Identity
+from .offsets import Offsets
+from .record import Record, axes
 
 TINY = float(np.finfo(np.float64).tiny)
 
 
-@dataclass(frozen=True)
-class Centers:
-    """The small arrays: all that travels between blocks of rows. Those of one run have no axis R."""
+@dataclass(frozen=True, eq=False)
+class Centers(Record):
+    """What is estimated with the clusters: all that travels between blocks of rows. Those of one run have no axis R."""
 
-    W: Array | None  # (R, d, l) orthonormal basis of the shared subspace; None: not needed yet, it spans all of Z
-    M: Array | None  # (R, c, l) shared centres in the subspace
-    Ms: Array  # (R, m, c, d) centres of the tasks
-    Z: Array  # (R, c, d) pooled centres in the original space, M = Z W
-    Q: Array  # (R, c, d) with QᵀQ the scatter between the pooled clusters
-    seen: Array  # (R, m, c) has this cluster ever had a row in this task?
-    b: Array | None = None  # (R, m, d) offsets of the tasks, where they are estimated with the clusters
-    K: Array | None = None  # (R, l, l) covariance within clusters, where it is estimated, in the directions V
-    rest: Array | None = None  # (R,) its variance in every other direction
-    log_shares: Array | None = None  # (R, m, c) log of the proportions of the clusters in each task
-    Ks: Array | None = None  # (R, c, …) covariance of each cluster, where they differ
-    common: Array | None = None  # (R, …) what these are drawn to
+    W: Array | None = axes("R d l")  # orthonormal basis of the shared subspace; None: not needed yet, it spans all of Z
+    M: Array | None = axes("R c l")  # shared centres in the subspace
+    Ms: Array = axes("R m c d")  # centres of the tasks
+    Z: Array = axes("R c d")  # pooled centres in the original space, M = Z W
+    Q: Array = axes("R c d")  # with QᵀQ the scatter between the pooled clusters
+    seen: Array = axes("R m c", fill=False)  # has this cluster ever had a row in this task?
+    offsets: Offsets = field(default_factory=Offsets.none)  # where the tasks lie
+    geometry: Geometry = field(default_factory=Identity)
+    log_shares: Array | None = axes("R m c", default=None)  # log of the proportions of the clusters in each task
+
+    @classmethod
+    def at(cls, Z: Array, Ms: Array, offsets: Offsets, geometry: Geometry) -> Centers:
+        """Make centres of each run from shared ones (R, c, d) and those of the tasks (R, m, c, d)."""
+        return cls(None, None, Ms, Z, Z, np.ones(Ms.shape[:3], dtype=bool), offsets, geometry)
 
     @property
     def shared(self) -> Array:
@@ -41,29 +45,29 @@ class Centers:
             return self.Z
         return self.M.astype(np.float64) @ np.swapaxes(self.W.astype(np.float64), -1, -2)
 
-    def each(self, change: Callable[[Array], Array]) -> Centers:
-        """The centres with all of their arrays changed."""
-        return Centers(*(None if a is None else change(a) for a in vars(self).values()))  # type: ignore[arg-type]
+    @property
+    def placed(self) -> Array:
+        """(R, m, c, d) the shared centres as they lie in each task."""
+        if self.Z.ndim == 2:
+            return self.take("R", None).placed[0]
+        return self.offsets.in_tasks(self.shared, self.Ms.shape[1])
 
-    def runs(self, at: Any) -> Centers:
-        """Those of some runs, or of one; `None` gives centres of one run the axis of the runs."""
-        return self.each(lambda a: a[at])
+    @property
+    def basis(self) -> Array:
+        """W, where it is known."""
+        assert self.W is not None
+        return self.W
 
-    def for_tasks(self, ks: list[int]) -> Centers:
-        """Those of some tasks, of one run."""
-        b, shares = (None if a is None else a[ks] for a in (self.b, self.log_shares))
-        return replace(self, Ms=self.Ms[ks], seen=self.seen[ks], b=b, log_shares=shares)
+    def copies(self, n: int) -> Centers:
+        """The only run, n times."""
+        found = self.take("R", None).take("R", [0] * n)
+        return replace(found, offsets=found.offsets.whole(R=n), geometry=found.geometry.whole(R=n))
 
     def astype(self, dtype: Any) -> Centers:
         """The same centres in another floating type; what is estimated with them keeps its digits."""
-        kept = {name: getattr(self, name) for name in ("b", "K", "rest", "log_shares", "Ks", "common")}
-        return replace(self.each(lambda a: a if a.dtype == bool else a.astype(dtype, copy=False)), **kept)
-
-
-def joined(parts: list[Centers], order: Array) -> Centers:
-    """The runs of several centres, in another order."""
-    columns = [[getattr(part, field.name) for part in parts] for field in fields(Centers)]
-    return Centers(*(None if some[0] is None else np.concatenate(some)[order] for some in columns))  # type: ignore[arg-type]
+        W, M = (None if a is None else a.astype(dtype, copy=False) for a in (self.W, self.M))
+        Ms, Z, Q = (a.astype(dtype, copy=False) for a in (self.Ms, self.Z, self.Q))
+        return replace(self, W=W, M=M, Ms=Ms, Z=Z, Q=Q)
 
 
 def coordinate_means(N: Array, T: Array, otherwise: Array) -> Array:

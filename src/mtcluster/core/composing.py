@@ -13,9 +13,10 @@ import numpy as np
 
 from .arrays import Array
 from .centers import Centers
-from .metric import Metric
+from .geometry import Geometry, Identity, Tied
 from .model import Model
 from .offsets import Offsets
+from .sharing import Share
 
 
 @dataclass(frozen=True)
@@ -32,27 +33,28 @@ class Part:
 
 
 def compose(parts: list[Part], n_clusters: int) -> tuple[Model, Centers]:
-    """The model and the centres of all parts, for the tasks, columns and clusters of all."""
+    """Make the model and the centres of all parts, for the tasks, columns and clusters of all."""
     m, d = (sum(len(at) for at in each) for each in ([p.tasks for p in parts], [p.columns for p in parts]))
     W, M = _subspaces(parts, d, n_clusters)
     b, s = np.zeros((m, d)), np.ones(m)
-    shares, present = np.zeros(m), np.zeros((m, n_clusters), dtype=bool)
+    within, held = np.zeros(m), np.zeros((m, n_clusters), dtype=bool)
     for part in parts:
-        shares[part.tasks] = np.broadcast_to(part.model.shares[0], (len(part.tasks),))
-        held = np.ones(part.sizes.shape, dtype=bool) if part.model.present is None else part.model.present[0]
-        present[np.ix_(part.tasks, part.numbers)] = held[:, part.own]
-        if part.model.offsets is not None:
-            b[np.ix_(part.tasks, part.columns)] = part.model.offsets.b
-            s[part.tasks] = part.model.offsets.s
-    moved = any(part.model.offsets is not None for part in parts)
-    first = parts[0].model
-    Z = M @ W.T
-    centers = Centers(W, M, _own_centers(parts, Z, b, s), Z, Z, np.ones((m, n_clusters), dtype=bool))
+        within[part.tasks] = np.broadcast_to(part.model.sharing.within[0], (len(part.tasks),))
+        held[np.ix_(part.tasks, part.numbers)] = part.model.held((1, *part.sizes.shape))[0][:, part.own]
+        offsets = part.centers.offsets
+        b[np.ix_(part.tasks, part.columns)], s[part.tasks] = offsets.b, offsets.s
+    Z, offsets = M @ W.T, Offsets.of(b, s)
+    geometry, logs = _measured(parts, d), _proportions(parts, m, n_clusters)
+    Ms = offsets.in_tasks(Z[None], m)[0].copy()
+    for part in parts:  # where a task has no columns or clusters, its centres are those that all share
+        Ms[np.ix_(part.tasks, part.numbers, part.columns)] = part.centers.Ms[:, part.own]
+    seen = np.ones((m, n_clusters), dtype=bool)
+    centers = Centers(W, M, Ms, Z, Z, seen, offsets.take("R", 0), geometry, logs)
     model = replace(
-        first, n_clusters=n_clusters, within_weight=shares, n_components=W.shape[1],
-        offsets=Offsets(b, s) if moved else None, present=None if present.all() else present[None],
+        parts[0].model, n_clusters=n_clusters, sharing=Share.of(within), n_components=W.shape[1], offsets=offsets,
+        holds=held[None], geometry=geometry.take("R", None),
     )  # fmt: skip
-    return _measured(parts, model, centers)
+    return model, centers
 
 
 def _subspaces(parts: list[Part], d: int, c: int) -> tuple[Array, Array]:
@@ -70,27 +72,24 @@ def _subspaces(parts: list[Part], d: int, c: int) -> tuple[Array, Array]:
     return W, np.concatenate(Ms, axis=1)
 
 
-def _own_centers(parts: list[Part], Z: Array, b: Array, s: Array) -> Array:
-    """(m, c, d) centres of the tasks; where a task has no columns or clusters, those that all share."""
-    Ms: Array = b[:, None] + s[:, None, None] * Z
+def _measured(parts: list[Part], d: int) -> Geometry:
+    """The geometry of one run, block-diagonal."""
+    if not parts[0].model.geometry.estimated:
+        return Identity()
+    K = np.zeros((d, d))
     for part in parts:
-        Ms[np.ix_(part.tasks, part.numbers, part.columns)] = part.centers.Ms[:, part.own]
-    return Ms
+        tied = part.centers.geometry.tied
+        assert isinstance(tied, Tied)
+        K[np.ix_(part.columns, part.columns)] = tied.K
+    return Tied(np.zeros((0, 0)), None, K, np.asarray(1.0))
 
 
-def _measured(parts: list[Part], model: Model, centers: Centers) -> tuple[Model, Centers]:
-    """With the metric and the proportions of the parts; where one has none, its clusters are equally likely."""
-    (m, c, d), first = centers.Ms.shape, parts[0]
-    if first.model.metric is not None:
-        K = np.zeros((d, d))
-        for part in parts:
-            K[np.ix_(part.columns, part.columns)] = part.centers.K
-        model = replace(model, metric=Metric(None, K))
-        centers = replace(centers, K=K, rest=np.asarray(1.0))
-    if any(part.centers.log_shares is not None for part in parts):
-        logs = np.full((m, c), -np.log(c))
-        for part in parts:
-            if part.centers.log_shares is not None:
-                logs[np.ix_(part.tasks, part.numbers)] = part.centers.log_shares[:, part.own]
-        centers = replace(centers, log_shares=logs)
-    return model, centers
+def _proportions(parts: list[Part], m: int, c: int) -> Array | None:
+    """(m, c) log of the proportions of the parts; where one has none, its clusters are equally likely."""
+    if all(part.centers.log_shares is None for part in parts):
+        return None
+    logs = np.full((m, c), -np.log(c))
+    for part in parts:
+        if part.centers.log_shares is not None:
+            logs[np.ix_(part.tasks, part.numbers)] = part.centers.log_shares[:, part.own]
+    return logs

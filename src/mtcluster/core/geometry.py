@@ -1,205 +1,285 @@
-"""Which cluster of one fit is which of another, by the distances between their centres alone.
+"""How distances are measured: a covariance S of the rows around their centres, or none.
 
-Two fits whose rows have no column in common have centres that cannot be compared, but the distances between centres
-can: D (a × a) of one and E (b × b) of the other, a ≤ b. A matching π gives each cluster of the first its own of the
-second. It is judged by what the distances have left over after the best change of unit s,
-
-    misfit(π) = min_s Σ_{i<k} (D_ik − s E_π(i)π(k))² / Σ_{i<k} D_ik² = 1 − cos²(D, E_π),
-
-the cost of Gromov and Wasserstein for a coupling that is a matching. All clusters count alike: shares of the rows are
-no geometry, and tasks may differ in them. If the N distances differ from those of the right matching by errors of
-unknown size, the likelihood of a matching, without that size and the unit, goes with misfit(π)^(−(N−1)/2), and
-
-    evidence(π) = misfit(π)^(−(N−1)/2) / Σ_ρ misfit(ρ)^(−(N−1)/2).
-
-It is low where several matchings fit alike, as for symmetric arrangements, and where none fits, as for arrangements
-that have nothing in common, for which rows drawn again would bring out the same matching again and again.
+With A = S⁻¹ the loss of a row is λ1 ‖x − M_kj‖²_A + (1 − λ1) ‖x − b_k − z_j‖²_A. `Identity` leaves rows as they are.
+`Tied` is one covariance for all clusters and tasks, estimated with them: the objective gains (N + ν) log|S| +
+ν tr(S0 A), so that S = (G + ν S0) / (N + ν) minimises it, with G the scatter around the centres. The prior S0, the
+covariance within tasks, keeps S from becoming singular and makes it change with the rows under any change of their
+coordinates. It needs no other copy of the rows: A multiplies the centres. Wide rows have S = V K Vᵀ + σ² (I − V Vᵀ),
+with V a few directions. `core.covariances` has those in which each cluster has a covariance of its own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from functools import lru_cache
-from itertools import permutations
-from math import perm
+from abc import abstractmethod
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
 from .arrays import Array
+from .capabilities import Capabilities
+from .jobs import scatter
+from .record import Record, axes
 
-ENUMERATED = 40320  # matchings that are all looked at: those of 8 with 8
-LEAST = 1e-12  # misfit below which distances are equal up to rounding
-Proposer = Callable[[Array, Array], Array]  # D (a, a), E (b, b) → matchings (k, a) that are worth a look
+if TYPE_CHECKING:
+    from .blocks import PerRow, RowSource
+    from .covariances import Own
 
-
-@dataclass(frozen=True)
-class Ranking:
-    """The best matching of a clusters with b, and what stands against it."""
-
-    best: Array  # (a,) which of the b clusters each has
-    second: Array | None  # (a,) the next; None: there is no other
-    misfit: float
-    second_misfit: float
-    evidence: float  # of the best, from 0 to 1
+STRENGTH = 0.01  # ν / N
 
 
-def distances(C: Array) -> Array:
-    """(…, c, c) distances between centres (…, c, d)."""
-    return np.sqrt(np.sum((C[..., :, None, :] - C[..., None, :, :]) ** 2, axis=-1))
+@dataclass(frozen=True, eq=False)
+class Spread(Record):
+    """Second moments of the rows at the weights of a stage."""
+
+    XX: Array = axes("R? q q")  # Σ w (x − origin)(x − origin)ᵀ of tasks that share, in the directions V
+    energy: Array = axes("R? m")  # Σ w ‖x − origin‖² of each task
+    sizes: Array = axes("R? m")  # Σ w of each task
+    sharing: Array = axes("m")  # which tasks shape the metric
+
+    @property
+    def total(self) -> Array:
+        """(R or 1,) N: the weight of the rows that shape the metric."""
+        return self.sizes[:, self.sharing].sum(axis=1)
+
+    @property
+    def shared_energy(self) -> Array:
+        """(R or 1,) the energy of these rows."""
+        return self.energy[:, self.sharing].sum(axis=1)
 
 
-def enumerable(a: int, b: int) -> bool:
-    """Whether all matchings of a clusters with b can be looked at."""
-    return perm(max(a, b), min(a, b)) <= ENUMERATED
+@dataclass(frozen=True, eq=False)
+class Geometry(Record):
+    """How distances are measured, in each run; what is estimated has a value and what that is drawn to."""
+
+    name: ClassVar[str]
+    supports: ClassVar[Capabilities] = Capabilities()
+    estimated: ClassVar[bool] = True  # is it found with the clusters?
+
+    @property
+    @abstractmethod
+    def tied(self) -> Geometry:
+        """What all clusters have in common."""
+
+    @abstractmethod
+    def times(self, C: Array, alone: Array) -> Array:
+        """C A, of points (R, m, c, d); tasks `alone` (m,) have Euclidean distances."""
+
+    @abstractmethod
+    def power(self, C: Array, exponent: float) -> Array:
+        """C A^exponent, of points (R, c, d), by what all clusters have in common."""
+
+    @abstractmethod
+    def log_determinants(self, n_features: int) -> Array:
+        """(R, 1 or c) log|S|."""
+
+    @abstractmethod
+    def penalty(self, sizes: Array, n_features: int) -> Array:
+        """(R,) what log|S| and the prior add to the objective, for rows of weight `sizes` (R,)."""
+
+    @abstractmethod
+    def energy(self, spread: Spread) -> Array:
+        """(R,) Σ w ‖x − origin‖²_A where losses leave it out."""
+
+    def own(self, origins: Array) -> Own | None:
+        """What covariances of clusters mean for rows seen from origins (m, d); None: clusters have none."""
+        return None
+
+    def with_clusters(self, n: int) -> Geometry:
+        """Let further clusters have what clusters have in the mean, where there is one run."""
+        return self
+
+    def restricted(self, there: Array) -> Geometry:
+        """What some of the features (d,) have of it, where there is one run."""
+        return self
+
+    def whiten(self, Y: Array, exponent: float = 0.5) -> Array:
+        """Y A^½, of points (n, d), where there is one run: distances are Euclidean then."""
+        return self.take("R", None).power(Y[None], exponent)[0]
+
+    def squares(self, Y: Array) -> Array:
+        """(n,) ‖y‖²_A of points (n, d), where there is one run."""
+        one, nobody = self.take("R", None).tied, np.zeros(1, dtype=bool)
+        return np.sum(one.times(Y[None, None], nobody)[0, 0] * Y, axis=1)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name in self.__dataclass_fields__}
 
 
-@lru_cache(maxsize=2)
-def _all(a: int, b: int) -> Array:
-    """(k, a) all matchings."""
-    return np.array(list(permutations(range(b), a)), dtype=np.intp).reshape(-1, a)
+@dataclass(frozen=True, eq=False)
+class Identity(Geometry):
+    """Euclidean distances."""
+
+    name = "euclidean"
+    estimated = False
+
+    @property
+    def tied(self) -> Identity:
+        """Itself."""
+        return self
+
+    def times(self, C: Array, alone: Array) -> Array:
+        """C."""
+        return C
+
+    def power(self, C: Array, exponent: float) -> Array:
+        """C."""
+        return C
+
+    def log_determinants(self, n_features: int) -> Array:
+        """0."""
+        return np.zeros((1, 1))
+
+    def penalty(self, sizes: Array, n_features: int) -> Array:
+        """0."""
+        return np.zeros(1)
+
+    def energy(self, spread: Spread) -> Array:
+        """0: losses have it."""
+        return np.zeros(1)
 
 
-def misfits(D: Array, E: Array, maps: Array) -> Array:
-    """(k,) what each matching (k, a) leaves over, from 0 to 1."""
-    i, j = np.triu_indices(len(D), 1)
-    x, Y = D[i, j], E[maps[:, i], maps[:, j]]
-    lengths = np.sqrt(np.sum(x**2) * np.sum(Y**2, axis=1))
-    cosine = np.where(lengths > 0, Y @ x / np.where(lengths > 0, lengths, 1), 0)
-    return np.clip(1 - cosine**2, LEAST, 1)
+@dataclass(frozen=True, eq=False)
+class Tied(Geometry):
+    """One covariance for all clusters and tasks."""
 
+    name = "tied"
 
-def likeness(D: Array, E: Array, at: Array, to: Array) -> float:
-    """Cosine of the distances between some clusters (k,) of one and (k,) of the other; 1 of a single one, 0 of none."""
-    if len(at) < 2:
-        return float(len(at))
-    i, j = np.triu_indices(len(at), 1)
-    x, y = D[at[i], at[j]], E[to[i], to[j]]
-    lengths = float(np.sqrt(np.sum(x**2) * np.sum(y**2)))
-    return min(float(x @ y) / lengths, 1.0) if lengths > 0 else 1.0
+    prior: Array = axes("q q")  # S0
+    V: Array | None = axes("d q", default=None)  # orthonormal directions in which S is any covariance; None: all
+    K: Array = axes("R? q q", default=np.zeros((1, 0, 0)))
+    rest: Array = axes("R?", default=np.ones(1))  # the variance in every other direction
+    prior_rest: float = 1.0  # that of S0
+    strength: float = STRENGTH  # ν / N
 
+    @classmethod
+    def of(cls, prior: Array, V: Array | None = None, rest: float = 1.0, strength: float = STRENGTH) -> Tied:
+        """Make the covariance that a fit begins with, which is its prior."""
+        return cls(prior, V, prior[None], np.array([rest]), rest, strength)
 
-def rank(D: Array, E: Array, propose: Proposer) -> Ranking:
-    """The best matching of the clusters with distances D (a, a) with those of E (b, b), a ≤ b.
+    @property
+    def tied(self) -> Tied:
+        """Itself."""
+        return self
 
-    All matchings are looked at if they are few, else those that are proposed, and what exchanges make of them.
-    """
-    a, b = len(D), len(E)
-    maps = _all(a, b) if enumerable(a, b) else _climbed(D, E, propose(D, E))
-    cost = misfits(D, E, maps)
-    order = np.argsort(cost, kind="stable")[:2]
-    freedom = max(a * (a - 1) // 2 - 1, 0)
-    weights = (cost / cost[order[0]]) ** (-freedom / 2)
-    best, rest = order[0], order[1:]
-    return Ranking(
-        maps[best],
-        maps[rest[0]] if len(rest) else None,
-        float(cost[best]),
-        float(cost[rest[0]]) if len(rest) else 1.0,
-        float(1 / weights.sum()),
-    )
+    def spread(self, rows: RowSource, weights: PerRow, sharing: Array) -> Spread:
+        """Add up the scatter of the rows of tasks that share around their origins, at given weights."""
+        found = rows.apply(partial(scatter, V=self.V, sharing=sharing), weights)[-1]
+        return Spread(found.XX, found.energy, found.sizes, sharing)
 
+    def estimate(self, G: Array, total: Array, sizes: Array, n_features: int, *, bounded: bool = False) -> Self:
+        """S from the scatter G (R, q, q) around the centres in the directions V, its trace in all, and N (R,).
 
-def stability(Ds: Array, Es: Array, ranking: Ranking) -> float:
-    """Share of redrawn distances, Ds (B, a, a) and Es (B, b, b), whose best matching is the same again, and alone.
-
-    Where matchings are too many to look at all of them, it is compared with the second best and all exchanges.
-    """
-    if ranking.second is None:
-        return 1.0
-    a, b = Ds.shape[1], Es.shape[1]
-    if enumerable(a, b):
-        maps = _all(a, b)
-    else:
-        maps = np.concatenate([_exchanges(ranking.best, b), _exchanges(ranking.second, b)])
-    others = maps[np.any(maps != ranking.best, axis=1)]
-    pairs = zip(Ds, Es, strict=True)
-    kept = [misfits(D, E, ranking.best[None])[0] < misfits(D, E, others).min() for D, E in pairs]
-    return float(np.mean(kept))
-
-
-def _climbed(D: Array, E: Array, starts: Array) -> Array:
-    """(k, a) matchings to which exchanges lead, and their exchanges, each once."""
-    found = []
-    for start in starts:
-        at, cost = start, np.inf
-        while True:
-            near = _exchanges(at, len(E))
-            costs = misfits(D, E, near)
-            if not costs.min() < cost:
-                break
-            at, cost = near[np.argmin(costs)], costs.min()
-        found.append(near)
-    return np.unique(np.concatenate(found), axis=0)
-
-
-def _exchanges(one: Array, b: int) -> Array:
-    """(k, a) a matching, and all that differ from it by an exchange of two clusters, or by one that was free."""
-    a = len(one)
-    whole = np.concatenate([one, np.setdiff1d(np.arange(b), one)])
-    found = [one]
-    for i in range(a):
-        for j in range(i + 1, b):
-            other = whole.copy()
-            other[[i, j]] = whole[[j, i]]
-            found.append(other[:a])
-    return np.stack(found)
-
-
-@dataclass(frozen=True)
-class Arrangement:
-    """Rows of a fit in the frame that its tasks share, and its centres."""
-
-    Y: Array  # (n, d)
-    tasks: Array  # (n,)
-    C: Array  # (c, d)
-    A: Array | None  # (d, d) the metric of the fit; None: Euclidean
-
-    def distances(self) -> Array:
-        """(c, c) between the centres, in units of the scatter around them where the fit has a metric of its own."""
-        return self._between(self.Y, self.C)
-
-    def redrawn(self, n_draws: int, rng: np.random.Generator) -> Array:
-        """(B, c, c) the same, of rows that are drawn again within their tasks.
-
-        Each row belongs to the nearest centre, of C first, then of its draw; a cluster without rows keeps its centre.
+        It is not below what the prior alone would make it, where rounding left no covariance, or always (`bounded`).
         """
-        groups = [np.flatnonzero(self.tasks == k) for k in np.unique(self.tasks)]
-        found = []
-        for _ in range(n_draws):
-            X = self.Y[np.concatenate([rng.choice(at, size=len(at)) for at in groups])]
-            found.append(self._between(X, self._means(X, self._means(X, self.C))))
-        return np.stack(found)
+        nu, others = self.strength * sizes, n_features - G.shape[1]
+        K = (G + nu[:, None, None] * self.prior) / (sizes + nu)[:, None, None]
+        rest = np.ones(len(K))
+        if others:
+            left = np.maximum(total - np.einsum("rii->r", G), 0) / others
+            rest = (left + nu * self.prior_rest) / (sizes + nu)
+        found = replace(self, K=K, rest=rest)
+        return found.bounded() if bounded or not definite(K) else found
 
-    def _between(self, X: Array, C: Array) -> Array:
-        return distances(C if self.A is None else C @ whitener(X - C[self._nearest(X, C)]))
+    def bounded(self) -> Self:
+        """S not below what the prior alone would make it: of sums with rounding errors it might be."""
+        return replace(self, K=floored(self.K, self.strength / (1 + self.strength) * self.prior))
 
-    def _nearest(self, X: Array, C: Array) -> Array:
-        CA = C if self.A is None else C @ self.A
-        return np.argmin(np.sum(CA * C, axis=1) - 2 * X @ CA.T, axis=1)
+    @cached_property
+    def inverse(self) -> Array:
+        """(R, q, q) of K: the metric in the directions V."""
+        return np.linalg.inv(self.K)
 
-    def _means(self, X: Array, C: Array) -> Array:
-        """Means of the rows that are nearest to each centre."""
-        member = self._nearest(X, C) == np.arange(len(C))[:, None]
-        n = member.sum(axis=1)[:, None]
-        return np.where(n > 0, member @ X / np.maximum(n, 1), C)
+    def log_determinants(self, n_features: int) -> Array:
+        """log|S|."""
+        others = n_features - self.K.shape[1]
+        return (np.linalg.slogdet(self.K)[1] + others * np.log(self.rest))[:, None]
+
+    def penalty(self, sizes: Array, n_features: int) -> Array:
+        """(N + ν) log|S| + ν tr(S0 A)."""
+        nu, others = self.strength * sizes, n_features - self.K.shape[1]
+        trace = np.einsum("rij,ji->r", self.inverse, self.prior) + others * self.prior_rest / self.rest
+        return (sizes + nu) * self.log_determinants(n_features)[:, 0] + nu * trace
+
+    def energy(self, spread: Spread) -> Array:
+        """Tasks that do not share have the Euclidean metric."""
+        inside = np.einsum("rij,rij->r", self.inverse, np.broadcast_to(spread.XX, self.K.shape))
+        alone = spread.energy[:, ~spread.sharing].sum(axis=1)
+        if self.V is None:
+            return inside + alone
+        left = spread.shared_energy - np.einsum("rii->r", spread.XX)
+        return inside + np.maximum(left, 0) / self.rest + alone
+
+    def times(self, C: Array, alone: Array) -> Array:
+        """C A."""
+        if self.V is None:
+            found = C @ self.inverse[:, None]
+        else:
+            outside = 1 / self.rest[:, None, None, None]
+            core = self.inverse - np.eye(self.K.shape[1]) / self.rest[:, None, None]
+            found = (C @ self.V) @ core[:, None] @ self.V.T + outside * C
+        if alone.any():
+            found[:, alone] = C[:, alone]
+        return found
+
+    def power(self, C: Array, exponent: float) -> Array:
+        """C A^exponent."""
+        values, vectors = np.linalg.eigh(self.K)
+        values = np.maximum(values, values.shape[1] * np.finfo(values.dtype).eps * values[:, -1:])  # rounding errors
+        turned = vectors * (values**-exponent)[:, None] @ np.swapaxes(vectors, 1, 2)
+        if self.V is None:
+            return C @ turned
+        outside = (self.rest**-exponent)[:, None, None]
+        return (C @ self.V) @ (turned - np.eye(len(turned[0])) * outside) @ self.V.T + outside * C
+
+    def restricted(self, there: Array) -> Tied:
+        """The covariance of these features."""
+        K = self.take("R", None).dense()[0][there][:, there]
+        return Tied(K, None, K, np.asarray(1.0))
+
+    def dense(self) -> Array:
+        """(R, d, d) S itself."""
+        if self.V is None:
+            return self.K
+        inside = self.V @ (self.K - self.rest[:, None, None] * np.eye(self.K.shape[1])) @ self.V.T
+        return inside + self.rest[:, None, None] * np.eye(len(self.V))
+
+    def trace(self, n_features: int) -> Array:
+        """(R,) tr(S)."""
+        return np.einsum("rii->r", self.K) + (n_features - self.K.shape[1]) * self.rest
+
+    def variances(self) -> Array:
+        """(R, d) the diagonal of S."""
+        if self.V is None:
+            return np.einsum("rii->ri", self.K)
+        outside = self.rest[:, None] * (1 - np.einsum("dl,dl->d", self.V, self.V))
+        return np.einsum("dl,rlk,dk->rd", self.V, self.K, self.V, optimize=True) + outside
+
+    def principal(self) -> tuple[Array, Array, Array]:
+        """‖x‖²_A = a ‖x‖² + Σ s_i (x·q_i)²: a (R,), s (R, q) and q (R, q, d)."""
+        values, vectors = np.linalg.eigh(self.inverse)
+        Q = np.swapaxes(vectors, 1, 2)
+        if self.V is None:
+            return np.zeros(len(Q)), values, Q
+        return 1 / self.rest, values - (1 / self.rest)[:, None], Q @ self.V.T
 
 
-def whitener(R: Array) -> Array:
-    """T (d, d) with (T Tᵀ)⁻¹ the covariance of rows R (n, d) around 0, correlations shrunk as Ledoit and Wolf do.
+def floored(K: Array, least: Array) -> Array:
+    """Raise matrices K (…, d, d) to others, below which rounding errors may have brought them."""
+    L = np.linalg.cholesky(least)
+    back = np.linalg.inv(L)
+    values, vectors = np.linalg.eigh(back @ K @ np.swapaxes(back, -1, -2))
+    if values.min() >= 0.5:  # rounding does no harm
+        return K
+    root = L @ vectors
+    return (root * np.maximum(values, 1)[..., None, :]) @ np.swapaxes(root, -1, -2)
 
-    Errors of a covariance change all distances at once, and would hide what arrangements have in common; variances of
-    columns are not shrunk, so that units of columns do not matter.
-    """
-    widths = np.sqrt(np.mean(R**2, axis=0))
-    some = widths > 0
-    widths = np.where(some, widths, widths[some].mean() if some.any() else 1)
-    X = R / widths
-    n, d = X.shape
-    S = X.T @ X / n + np.diag(~some)
-    far = np.sum((S - np.eye(d)) ** 2)
-    error = (np.mean(np.sum(X**2, axis=1) ** 2) - np.sum(S**2)) / n
-    share = min(max(float(error / far), 0.0), 1.0) if far > 0 else 1.0
-    values, turn = np.linalg.eigh((1 - share) * S + share * np.eye(d))
-    floor = d * np.finfo(np.float64).eps * values[-1]
-    return turn / np.sqrt(np.maximum(values, floor)) / widths[:, None]
+
+def definite(K: Array) -> bool:
+    """Tell whether all are covariances: single precision may leave nothing of a small spread but rounding errors."""
+    try:
+        np.linalg.cholesky(K)
+    except np.linalg.LinAlgError:
+        return False
+    return True

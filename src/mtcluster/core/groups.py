@@ -22,8 +22,8 @@ from .blocks import Block
 from .centers import Centers
 from .completing import by_itself, columns_there
 from .joining import ENOUGH
-from .metric import Shape
 from .model import Model
+from .sharing import Sharing
 from .smoothing import DIRECTIONS, directions, distances
 
 STARTS = 12  # rows at which the free centre begins
@@ -43,19 +43,18 @@ class Seen:
     u: Array  # (n,)
     placed: Array  # (c, q) the shared centres as they lie in the task, of clusters that it holds
     known: Array  # (c, q) where rows of these clusters are expected: drawn to the task's own centres
-    share: float | None  # how much; None: as by κ rows
-    kappa: float
+    sharing: Sharing  # how much
     free: Array  # (g, q) centres of groups that were found before
 
     def rows(self, at: Array) -> Seen:
         """Some of the rows."""
         return replace(self, Y=self.Y[at], u=self.u[at])
 
-    def shares(self, sizes: Array) -> Array:
-        """How much centres of clusters of such sizes are drawn to the means of their rows."""
-        return (
-            sizes / np.maximum(sizes + self.kappa, 1e-12) if self.share is None else np.where(sizes > 0, self.share, 0)
-        )
+    def expected(self, sizes: Array, means: Array) -> Array:
+        """Where rows of clusters are expected, (R, c, q), whose rows have such sizes and means."""
+        P = np.broadcast_to(self.placed, means.shape)
+        own = self.sharing.own(sizes[:, None], means[:, None], P[:, None])[:, 0]
+        return P + float(self.sharing.lam[0, 0]) * (own - P)
 
     @property
     def least_size(self) -> float:
@@ -77,26 +76,23 @@ def seen(block: Block, model: Model, centers: Centers, held: Array, free: Array 
     Missing values are those that the rows themselves expect, and columns that the task lacks do not count.
     """
     there, block = columns_there(block), by_itself(block)
-    placed = model.placed_points(centers.shared[None], 1)[0, 0][held]
+    placed = centers.placed[0][held]
     own = centers.Ms[0].astype(np.float64)[held]
-    share: float | None = float(model.shares[0, 0])
-    known, kappa = placed + float(model.shares[0, 0]) * (own - placed), 0.0
-    if model.shrinkage is not None:  # own centres are drawn already
-        share, kappa, known = None, float(np.ravel(model.shrinkage)[0]), own
+    known = placed + float(model.sharing.lam[0, 0]) * (own - placed)
     free = np.zeros((0, placed.shape[1])) if free is None else free
-    X, shape = block.X, model.shape(centers.runs(None))
+    X, geometry = block.X, centers.geometry.tied
     if not there.all():
         X, placed, known, free = (A[:, there] for A in (X, placed, known, free))
-        shape = None if shape is None else Shape(None, shape.dense()[:, there][:, :, there], np.ones(1))
-    if shape is not None:
+        geometry = geometry.restricted(there)
+    if geometry.estimated:
         dense = np.asarray(X.toarray() if is_sparse(X) else X, dtype=np.float64)
-        Y, placed, known, free = (shape.power(A[None], 0.5)[0] for A in (dense, placed, known, free))
+        Y, placed, known, free = (geometry.whiten(A) for A in (dense, placed, known, free))
     elif X.shape[1] > DIRECTIONS:
         V = directions(X, np.concatenate([placed, free]))
         Y, placed, known, free = (np.asarray(A @ V, dtype=np.float64) for A in (X, placed, known, free))
     else:
         Y = np.asarray(X.toarray() if is_sparse(X) else X, dtype=np.float64)
-    return Seen(Y, np.asarray(block.u, dtype=np.float64), placed, known, share, kappa, free)
+    return Seen(Y, np.asarray(block.u, dtype=np.float64), placed, known, model.sharing, free)
 
 
 def best_group(found: Seen, rng: np.random.Generator) -> Group | None:
@@ -124,8 +120,10 @@ def best_group(found: Seen, rng: np.random.Generator) -> Group | None:
             saved = total - D.min(axis=1) @ u
         sizes, means = _means(Y, u, labels, points.shape[1])
         n = sizes[:, :c]
-        share = found.shares(n) if iteration < ITERATIONS else n / (n + PRIOR)
-        known = P + share[..., None] * (np.where((n > 0)[..., None], means[:, :c], P) - P)
+        if iteration < ITERATIONS:
+            known = found.expected(n, means[:, :c])
+        else:
+            known = P + (n / (n + PRIOR))[..., None] * (np.where((n > 0)[..., None], means[:, :c], P) - P)
         extra = np.where((sizes[:, c:] > 0)[..., None], means[:, c:], extra)
     large = sizes[:, -1] >= found.least_size
     if not large.any():

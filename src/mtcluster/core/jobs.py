@@ -21,7 +21,7 @@ from .weightings import Weighting
 from .weightings.quantiles import Gathered, masses
 
 if TYPE_CHECKING:
-    from .covariances import Covariance
+    from .covariances import OfClusters
     from .terms import TaskTerms, Terms
 
 
@@ -41,9 +41,7 @@ def nearest(place: Place, *, terms: Terms, membership: Membership) -> tuple[Any,
     local = terms.where(blocks[0])
 
     def job(k: int, part: slice, X: Matrix) -> tuple[Array, Array]:
-        form = local[k].quadratic(*_seen(local[k], blocks[k], part, X))
-        P = membership.exact(form)
-        return P, membership.losses(P, form)
+        return membership.nearest(local[k].quadratic(*_seen(local[k], blocks[k], part, X)))
 
     Ps: list[list[Array]] = [[] for _ in blocks]
     Ls: list[list[Array]] = [[] for _ in blocks]
@@ -102,7 +100,7 @@ def totals(
     *,
     membership: Membership,
     n_clusters: int,
-    covariance: Covariance | None = None,
+    covariance: OfClusters | None = None,
     terms: Terms | None = None,
 ) -> tuple[Totals]:
     """The sums at given memberships and weights; with covariances of the clusters their second moments too.
@@ -150,12 +148,13 @@ def losses(place: Place, Ps: list[Array], *, terms: Terms, membership: Membershi
 
 
 def advance(
-    place: Place, Ps: list[Array], weights: list[Weight], *, terms: Terms, membership: Membership, last: bool = False
-) -> tuple[Any, ...]:
+    place: Place, Ps: list[Array], weights: list[Weight], *, terms: Terms, membership: Membership, last: bool = False,
+    exact: bool = False,
+) -> tuple[Any, ...]:  # fmt: skip
     """The membership step: memberships, losses and sums; a row that is not selected keeps its memberships.
 
     Both products with X are taken piece by piece: X is read once. `last`: no centres follow, and the sums that they
-    would be made from are left at 0.
+    would be made from are left at 0. `exact`: memberships are those of least loss.
     """
     blocks, (runs, _, c, _) = place.blocks, terms.C.shape
     local = terms.where(blocks[0])
@@ -165,7 +164,8 @@ def advance(
         w = weight.w[:, part]
         selected = None if weight.selected is None else weight.selected[:, part]
         X, sq, met = _seen(local[k], b, part, X)
-        P, L = membership.step(Ps[k][..., part], local[k].quadratic(X, sq, met), selected)
+        form = local[k].quadratic(X, sq, met)
+        P, L = membership.nearest(form) if exact else membership.step(Ps[k][..., part], form, selected)
         sums: tuple[Array, ...] = () if last else row_sums(X, P, w, membership, c, xp)
         own, gaps = local[k].own, None
         if met is not None and last:
@@ -181,7 +181,7 @@ def advance(
     Ls: list[list[Array]] = [[] for _ in blocks]
     sums = RowSums(place, runs, c, membership, terms.own is not None and not last)
     answers = place.over_pieces(terms.n_columns, job)
-    if all(fused.available(b, membership, own) for b, own in zip(blocks, local, strict=True)):
+    if not exact and all(fused.available(b, membership, own) for b, own in zip(blocks, local, strict=True)):
         answers = ((k, _fused(b, local[k], Ps[k], weights[k])) for k, b in enumerate(blocks))
     for k, (P, L, gaps, *found) in answers:
         new[k].append(P)

@@ -11,26 +11,29 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import ClassVar
 
 import numpy as np
 
 from . import jobs
 from .arrays import Array, Matrix, host
 from .blocks import Block, PerRow, Place, RowSource, Totals, Weight
-from .centers import Centers, centers_of
+from .centers import TINY, Centers, centers_of
 from .completing import by_itself, columns_there
-from .frames import PSEUDO_ROWS
+from .geometry import Spread
 from .kmeans import kmeans
-from .model import Model
+from .model import Model, State
+from .mstep import proportions_of, whole_sums
 from .offsets import Offsets
 from .sampling import Sampling, take_few
+from .sharing import Share, Sharing, Shrink
 from .smoothing import DIRECTIONS, smoothed_centers
 from .smoothing import distances as squared_distances
-from .solver import side_by_side, totals_of
+from .solver import alternate, nearest_at, side_by_side
 from .terms import Terms
 
 ENOUGH = 5  # rows per cluster that a new task needs before its rows say where it lies and what it holds
-ROUNDS = 10  # of labels, offsets and centres
+ROUNDS, TOL = 10, 1e-6  # of labels, offsets and centres
 FEW_ROUNDS = 1  # after smoothing: more would drift away from it, as in a fit
 MATCHED = 4  # starts that bring a centre of the new task onto a known one
 MOST_GAIN = 5.0  # nats that one row can say for a cluster: an outlier must not make one
@@ -38,13 +41,12 @@ SAMPLE = Sampling(3000, 500)
 
 
 @dataclass(frozen=True)
-class Known:
+class Prior:
     """What is known about the clusters, and about tasks, before others join."""
 
-    held: Array  # (c,) clusters that some task holds
+    exists: Array  # (c,) clusters that some task holds
     sizes: Array  # (c,) their rows
-    share: float  # λ1 of a task that joins
-    shrinkage: float | None  # κ of it, where that draws centres to the shared ones
+    usual: Sharing  # of a task that joins
     reach: float | None  # mean squared length of the offsets of tasks; None: tasks do not lie apart
     widths: float | None  # spread between the clusters of a task of scale 1; None: tasks have no scales
     temperature: float  # half a loss divided by it is in nats
@@ -61,119 +63,140 @@ class Joined:
     enough: Array  # (m,) whether there were rows enough to tell
 
 
+@dataclass(frozen=True)
+class Follow:
+    """The centre step of tasks that join: the shared centres and the geometry stay, the other tasks too."""
+
+    able: list[int]  # tasks with rows enough
+    apart: bool  # do tasks lie apart?
+
+    measures: ClassVar[bool] = False
+
+    def update(self, model: Model, totals: Totals, last: Centers, origins: Array, spread: Spread | None) -> Centers:
+        """Estimate offsets, own centres and proportions of these tasks from their sums."""
+        S, T, able = totals.S, whole_sums(model, totals), self.able
+        Z, offsets, sizes = last.shared, last.offsets, S if S.ndim == 3 else np.einsum("rkcc->rkc", S)
+        if self.apart:
+            b, s = np.array(np.broadcast_to(offsets.b, (len(S), T.shape[1], T.shape[3]))), offsets.s
+            total = np.maximum(sizes.sum(axis=2), TINY)[..., None]
+            moved = (T.sum(axis=2) - s[:, None] * np.einsum("rkc,rcd->rkd", sizes, Z)) / total
+            b[:, able] = moved[:, able]
+            offsets = replace(offsets, b=b)
+        placed = offsets.in_tasks(Z, T.shape[1])
+        means = model.sharing.own(sizes, centers_of(S, T, placed), placed)
+        Ms, prior = np.array(np.broadcast_to(last.Ms, means.shape)), last.log_shares
+        Ms[:, able] = means[:, able]
+        if prior is not None:
+            prior = np.array(np.broadcast_to(prior, S.shape))
+            held = model.held(S.shape)
+            labels = model.membership.labels_only  # which do without the others: these may have any proportion
+            prior[:, able] = (_smooth(S, held) if labels else proportions_of(S, held))[:, able]
+        return replace(last, Ms=Ms, offsets=offsets, log_shares=prior)
+
+
+def _smooth(S: Array, held: Array) -> Array:
+    found = S + 1 / held.sum(axis=2, keepdims=True)
+    return np.log(found / found.sum(axis=2, keepdims=True))
+
+
 def join(
-    rows: RowSource, model: Model, centers: Centers, new: list[int], known: Known, weights: PerRow | None = None
+    rows: RowSource, model: Model, centers: Centers, new: list[int], prior: Prior, weights: PerRow | None = None
 ) -> Joined:
     """Let the tasks `new` of the rows join, of a model of all tasks of the rows, in which theirs means nothing.
 
     `weights`: what the rows count; None: their sample weights.
     """
     m, c = len(rows.origins), model.n_clusters
-    model, centers = in_the_middle(model, centers, new, known)
+    model, centers = in_the_middle(model, centers, new, prior)
     counts = rows.summary.counting
     if weights is None:
         weights, _ = rows.apply(jobs.unit_weights, outputs=1)
     able = [k for k in new if counts[k] >= ENOUGH * c]
-    enough, support = np.isin(np.arange(m), able), np.tile(known.held.astype(float), (m, 1))
+    enough, support = np.isin(np.arange(m), able), np.tile(prior.exists.astype(float), (m, 1))
     if not able:
         return Joined(model, centers, support, enough)
-    model = _sharing(model, able, known)
-    if known.reach is not None:
-        model = _located(rows, weights, model, centers, able, known)
-    rounds, smooth = ROUNDS, model.membership.labels_only and model.metric is None and rows.n_features > DIRECTIONS
+    model, centers = replace(model, sharing=model.sharing.joined(able, prior.usual, m)), centers.take("R", None)
+    if prior.reach is not None:
+        centers = _located(rows, weights, model, centers, able, prior)
+    smooth = model.membership.labels_only and not model.geometry.estimated and rows.n_features > DIRECTIONS
     if smooth:
-        rounds, centers = FEW_ROUNDS, _smoothed(rows, model, centers, able, known)
-    model, centers = _settled(rows, weights, model, centers, able, known, rounds)
+        centers = _smoothed(rows, model, centers, able, prior)
+    how, rounds = Follow(able, prior.reach is not None), FEW_ROUNDS if smooth else ROUNDS
+    centers = _rounds(rows, weights, model, centers, how, rounds).centers
     if model.membership.diagonal and c > 1:
-        support[able] = evidence(rows, weights, model, centers, known)[able]
-        present = np.array(model.held((1, m, c)))
-        present[0, able] &= (support[able] >= 0.5) | (not known.decided)
+        support[able] = evidence(rows, weights, model, centers, prior)[able]
+        held = np.array(model.held((1, m, c)))
+        held[0, able] &= (support[able] >= 0.5) | (not prior.decided)
         for k in able:
-            present[0, k, np.where(known.held, support[k], -1).argmax()] = True  # a task holds something
-        if (present != model.held((1, m, c))).any():
-            model = replace(model, present=present)
-            model, centers = _settled(rows, weights, model, centers, able, known, rounds)
-    return Joined(model, centers, support, enough)
+            held[0, k, np.where(prior.exists, support[k], -1).argmax()] = True  # a task holds something
+        if (held != model.held((1, m, c))).any():
+            model = replace(model, holds=held)
+            centers = _rounds(rows, weights, model, centers, how, rounds).centers
+    return Joined(replace(model, offsets=centers.offsets), centers.take("R", 0), support, enough)
 
 
-def in_the_middle(model: Model, centers: Centers, new: list[int], known: Known) -> tuple[Model, Centers]:
-    """New tasks where the shared centres lie, without centres of their own; they may hold all clusters."""
+def in_the_middle(model: Model, centers: Centers, new: list[int], prior: Prior) -> tuple[Model, Centers]:
+    """Let new tasks lie where the shared centres do, without centres of their own; they may hold all clusters."""
     m, c = len(centers.Ms), model.n_clusters
-    shares = np.array(np.broadcast_to(model.shares[0], (m,)))
-    shares[new] = 0.0
-    present = np.array(model.held((1, m, c)))
-    present[0, new] = known.held
-    offsets, kappa, prior = model.offsets, model.shrinkage, centers.log_shares
-    if offsets is not None:
-        offsets = Offsets(offsets.b.copy(), offsets.s.copy())
-        offsets.b[new], offsets.s[new] = 0, 1
-    if kappa is not None:
-        kappa = np.array(np.broadcast_to(kappa, (1, m)))
-        kappa[:, new] = np.inf
-    if prior is not None:
-        prior = prior.copy()
-        prior[new] = -np.log(known.held.sum())
-    model = replace(
-        model, within_weight=shares, offsets=offsets, present=None if present.all() else present, shrinkage=kappa
-    )  # fmt: skip
+    held = np.array(model.held((1, m, c)))
+    held[0, new] = prior.exists
+    centers, logs = centers.take("R", None), centers.log_shares
+    if prior.reach is not None:
+        whole = centers.offsets.whole(m=m, d=centers.Z.shape[2])
+        b, s = whole.b.copy(), whole.s.copy()
+        b[:, new], s[new] = 0, 1
+        centers = replace(centers, offsets=Offsets(b, s))
+    if logs is not None:
+        logs = logs.copy()
+        logs[new] = -np.log(prior.exists.sum())
     Ms = centers.Ms.astype(np.float64)
-    Ms[new] = model.placed_points(centers.shared[None], m)[0, new]
-    return model, replace(centers, Ms=Ms, log_shares=prior)
+    Ms[:, new] = centers.placed[:, new]
+    centers = replace(centers, Ms=Ms, log_shares=None if logs is None else logs[None])
+    model = replace(model, sharing=model.sharing.joined(new, None, m), holds=held, offsets=centers.offsets)
+    return model, centers.take("R", 0)
 
 
-def _smoothed(rows: RowSource, model: Model, centers: Centers, able: list[int], known: Known) -> Centers:
+def _smoothed(rows: RowSource, model: Model, centers: Centers, able: list[int], prior: Prior) -> Centers:
     """Own centres of wide rows as they are after smoothing, by a sample: what a fit takes from its consensus."""
     blocks, Ms = take_few(rows, SAMPLE, np.random.default_rng(0)), centers.Ms.copy()
-    placed, held = model.placed_points(centers.shared[None], len(Ms))[0], known.held
+    placed, exists, share = centers.placed[0], prior.exists, float(prior.usual.within[0, 0])
     for k in able:
-        Ms[k] = placed[k]
+        Ms[0, k] = placed[k]
         whole = by_itself(blocks[k])
-        Ms[k, held] = smoothed_centers(whole.X, whole.u, placed[k, held], known.share)
+        Ms[0, k, exists] = smoothed_centers(whole.X, whole.u, placed[k, exists], share)
     return replace(centers, Ms=Ms)
 
 
-def _sharing(model: Model, able: list[int], known: Known) -> Model:
-    """Tasks of enough rows have centres of their own."""
-    if model.shrinkage is not None and known.shrinkage is not None:
-        kappa = model.shrinkage.copy()
-        kappa[:, able] = known.shrinkage
-        return replace(model, shrinkage=kappa)
-    shares = np.array(model.shares[0])
-    shares[able] = known.share
-    return replace(model, within_weight=shares)
-
-
-def _located(rows: RowSource, weights: PerRow, model: Model, centers: Centers, able: list[int], known: Known) -> Model:
+def _located(
+    rows: RowSource, weights: PerRow, model: Model, centers: Centers, able: list[int], prior: Prior
+) -> Centers:
     """Offsets from the best of several starts; without centres of their own, which would follow any of them."""
-    assert model.offsets is not None
-    means, shared = rows.summary.means, centers.shared
-    b, s = model.offsets.b, model.offsets.s.copy()
-    middle = known.sizes @ shared / known.sizes.sum()
+    means, shared, exists = rows.summary.means, centers.shared[0], prior.exists
+    b, s = centers.offsets.b[0], centers.offsets.s.copy()
+    middle = prior.sizes @ shared / prior.sizes.sum()
     starts = np.stack([b] * (2 + MATCHED))
     blocks = take_few(rows, SAMPLE, np.random.default_rng(0))
     for k in able:
-        own, sizes = _clusters(by_itself(blocks[k]), int(known.held.sum()))
-        if known.widths:
-            s[k] = max(width_of(own, sizes) / known.widths, np.finfo(np.float64).tiny)
+        own, sizes = _clusters(by_itself(blocks[k]), int(exists.sum()))
+        if prior.widths:
+            s[k] = max(width_of(own, sizes) / prior.widths, TINY)
         there = columns_there(blocks[k])  # elsewhere it lies as the others do
         starts[1, k] = np.where(there, means[k] - s[k] * middle, 0)
         starts[2:, k] = 0
-        starts[2:, k, there] = _pairs(own[:, there], sizes, s[k] * shared[known.held][:, there])
-    alone = replace(model, offsets=Offsets(starts, s), within_weight=0.0)
-    if alone.shrinkage is not None:
-        alone = replace(alone, shrinkage=np.full((1, 1), np.inf))
+        starts[2:, k, there] = _pairs(own[:, there], sizes, s[k] * shared[exists][:, there])
+    alone = replace(model, sharing=Shrink.of(np.inf) if model.sharing.draws else Share.of(0.0))
     found, losses = np.empty_like(starts), np.empty((len(b), len(starts)))
     for group in side_by_side(rows, alone, len(starts)):
         runs = list(group)
-        several = centers.runs(None).runs([0] * len(runs))
-        settled, several = _rounds(rows, weights, alone.runs(runs), several, able, known)
-        assert settled.offsets is not None
-        found[runs] = settled.offsets.b
-        own = rows.apply(jobs.weighted_sums, _nearest(rows, settled, several)[1])[-1].reshape(len(b), -1)
-        losses[:, runs] = own + _price(settled, several, known).T
+        several = centers.take("R", 0).copies(len(runs))
+        several = replace(several, offsets=Offsets(starts[runs], s))
+        state = _rounds(rows, weights, alone, several, Follow(able, True), ROUNDS)
+        found[runs] = state.centers.offsets.b
+        own = rows.apply(jobs.weighted_sums, state.Ls)[-1].reshape(len(b), -1)
+        losses[:, runs] = own + _price(state.centers, prior).T
     b = b.copy()
     b[able] = found[losses.argmin(axis=1), np.arange(len(b))][able]
-    return replace(model, offsets=Offsets(b, s))
+    return replace(centers, offsets=Offsets(b[None], s))
 
 
 def _clusters(block: Block, n_clusters: int) -> tuple[Array, Array]:
@@ -184,7 +207,7 @@ def _clusters(block: Block, n_clusters: int) -> tuple[Array, Array]:
 
 
 def width_of(centers: Array, sizes: Array) -> float:
-    """The spread between centres."""
+    """Measure the spread between centres."""
     middle = sizes @ centers / sizes.sum()
     return float(np.sqrt(sizes @ np.sum((centers - middle) ** 2, axis=1) / sizes.sum()))
 
@@ -204,93 +227,25 @@ def _pairs(found: Array, sizes: Array, shared: Array) -> Array:
     return found[ours] - shared[theirs]
 
 
-def _price(model: Model, centers: Centers, known: Known) -> Array:
+def _price(centers: Centers, prior: Prior) -> Array:
     """(R, m) what offsets cost: that of a normal prior whose variance is that of the offsets of known tasks."""
-    assert model.offsets is not None
-    b, shape = model.offsets.b, model.shape(centers)
-    squares = np.sum(b * b, axis=2) if shape is None else np.sum(shape.times(b[:, :, None])[:, :, 0] * b, axis=2)
-    reach = max(known.reach or 0.0, np.finfo(np.float64).tiny)
+    b, nobody = centers.offsets.b, np.zeros(centers.Ms.shape[1], dtype=bool)
+    squares = np.sum(centers.geometry.tied.times(b[:, :, None], nobody)[:, :, 0] * b, axis=2)
+    reach = max(prior.reach or 0.0, TINY)
     with np.errstate(over="ignore"):  # where known tasks have no offsets, any other than 0 costs too much
-        return known.temperature * (b.shape[2] * (squares / reach))
+        return prior.temperature * (b.shape[2] * (squares / reach))
 
 
-def _settled(
-    rows: RowSource, weights: PerRow, model: Model, centers: Centers, able: list[int], known: Known, rounds: int
-) -> tuple[Model, Centers]:
-    """Offsets and centres of one run."""
-    model, found = _rounds(rows, weights, model, centers.runs(None), able, known, rounds)
-    if model.offsets is not None and model.offsets.b.ndim == 3:
-        model = replace(model, offsets=Offsets(model.offsets.b[0], model.offsets.s))
-    return model, found.runs(0)
+def _rounds(rows: RowSource, weights: PerRow, model: Model, centers: Centers, how: Follow, rounds: int) -> State:
+    """Find labels, then offsets and centres, a few times, or until losses stall."""
+    state = nearest_at(rows, model, centers, weights)
+    return alternate(rows, model, state, max_iter=rounds, tol=TOL, known=how).state
 
 
-def _rounds(
-    rows: RowSource,
-    weights: PerRow,
-    model: Model,
-    centers: Centers,
-    able: list[int],
-    known: Known,
-    rounds: int = ROUNDS,
-) -> tuple[Model, Centers]:
-    """Labels, then offsets and centres, a few times, or until losses stall."""
-    last = np.inf
-    for _ in range(rounds):
-        Ps, Ls = _nearest(rows, model, centers)
-        value = rows.apply(jobs.weighted_sums, Ls)[-1].reshape(len(rows.origins), -1)[able].sum()
-        if not value < last * (1 - 1e-6):
-            break
-        last = value
-        totals = totals_of(rows, replace(model, covariance=None), Ps, weights, centers)
-        model, centers = _follow(model, centers, totals.S, whole_sums(model, totals), able, known)
-    return model, centers
-
-
-def _nearest(rows: RowSource, model: Model, centers: Centers) -> tuple[PerRow, PerRow]:
-    terms = model.terms(centers, rows.origins, gaps=rows.gaps)
-    job = partial(jobs.nearest, terms=terms, membership=model.membership)
-    Ps, Ls, _ = rows.apply(job, outputs=2)
-    return Ps, Ls
-
-
-def whole_sums(model: Model, totals: Totals) -> Array:
-    """T (R, m, c, d) with what the centres expect in place of missing values."""
-    if totals.gaps is None:
-        return totals.T
-    lam = np.ones((1, 1, 1, 1)) if model.shrinkage is not None else model.shares[:, :, None, None]
-    return totals.T + lam * totals.gaps.own + (1 - lam) * totals.gaps.shared
-
-
-def _follow(model: Model, centers: Centers, S: Array, T: Array, able: list[int], known: Known) -> tuple[Model, Centers]:
-    """Offsets, own centres and proportions of the tasks that join, from their sums."""
-    Z, m = centers.shared, S.shape[1]
-    if known.reach is not None and model.offsets is not None:
-        b, s = np.broadcast_to(model.offsets.b, (len(S), *T.shape[1:2], T.shape[3])).copy(), model.offsets.s
-        total = np.maximum(S.sum(axis=2), np.finfo(np.float64).tiny)[..., None]
-        moved = (T.sum(axis=2) - s[:, None] * np.einsum("rkc,rcd->rkd", S, Z)) / total
-        b[:, able] = moved[:, able]
-        model = replace(model, offsets=Offsets(b, s))
-    placed = model.placed_points(Z, m)
-    means = centers_of(S, T, placed)
-    if model.shrinkage is not None:
-        kappa = np.broadcast_to(model.shrinkage, (1, m))[..., None]
-        means = placed + (S / (S + kappa))[..., None] * (means - placed)
-    Ms, prior = np.array(np.broadcast_to(centers.Ms, means.shape)), centers.log_shares
-    Ms[:, able] = means[:, able]
-    if prior is not None:
-        held = model.held(S.shape)
-        found = S + PSEUDO_ROWS / held.sum(axis=2, keepdims=True)
-        found = found if model.membership.labels_only else np.where(held, found, 0)  # labels do without the others
-        with np.errstate(divide="ignore"):
-            prior = np.array(np.broadcast_to(prior, S.shape))
-            prior[:, able] = np.log(found / found.sum(axis=2, keepdims=True))[:, able]
-    return model, replace(centers, Ms=Ms, log_shares=prior)
-
-
-def evidence(rows: RowSource, weights: PerRow, model: Model, centers: Centers, known: Known) -> Array:
+def evidence(rows: RowSource, weights: PerRow, model: Model, centers: Centers, prior: Prior) -> Array:
     """(m, c) the share of the evidence for a cluster in the evidence and the price of a centre."""
-    terms = model.terms(centers.runs(None), rows.origins, energy=False, gaps=rows.gaps)
-    job = partial(_evidence, terms=terms, temperature=known.temperature)
+    terms = model.terms(centers, rows.origins, energy=False, gaps=rows.gaps)
+    job = partial(_evidence, terms=terms, temperature=prior.temperature)
     found = rows.apply(job, weights)[-1]
     price = 0.5 * min(rows.n_features + 1, model.n_clusters) * np.log(np.maximum(rows.summary.sizes, 2.0))
     return found / (found + price[:, None])

@@ -8,21 +8,23 @@ from .arrays import Array, is_sparse, pieces, rows_at
 from .blocks import Block, Blocks
 from .model import Model
 from .offsets import Offsets
+from .sharing import Share
 from .solver import Result, alternate, race, state_at
 
 SEEDINGS = 3  # k-means++ seedings that are tried for a few iterations each; the best goes on
 TRIAL_ITER = 5
 KMEANS_ITER = 100
+NOWHERE = Offsets.none()
 
 
 def kmeans(
-    blocks: list[Block], n_clusters: int, rng: np.random.Generator, offsets: Offsets | None = None, n_runs: int = 1
+    blocks: list[Block], n_clusters: int, rng: np.random.Generator, offsets: Offsets = NOWHERE, n_runs: int = 1
 ) -> Result:
     """k-means of all rows of the blocks together, so many times: of several short runs the best goes to its end."""
-    model = Model(n_clusters, 0.0, min(n_clusters, blocks[0].X.shape[1]), offsets=offsets)
+    model = Model(n_clusters, Share.of(0.0), min(n_clusters, blocks[0].X.shape[1]), offsets=offsets)
     rows = Blocks(blocks)
     Z = seeds(blocks, n_clusters, offsets, rng, n_runs * SEEDINGS)
-    state = state_at(rows, model, Z, model.placed_points(Z, len(blocks)))
+    state = state_at(rows, model, Z)
     best = race(rows, model, state, np.repeat(np.arange(n_runs), SEEDINGS), max_iter=TRIAL_ITER, tol=0.0)
     return alternate(rows, model, best.state, max_iter=KMEANS_ITER, tol=1e-6)
 
@@ -30,7 +32,7 @@ def kmeans(
 def seeds(
     blocks: list[Block],
     n_clusters: int,
-    offsets: Offsets | None,
+    offsets: Offsets,
     rng: np.random.Generator,
     n_runs: int,
     most: int | None = None,
@@ -82,7 +84,7 @@ def _draw(mass: Array, draws: Array) -> Array:
     return np.minimum(found, mass.shape[1] - 1)
 
 
-def _rows(blocks: list[Block], at: Array, offsets: Offsets | None) -> Array:
+def _rows(blocks: list[Block], at: Array, offsets: Offsets) -> Array:
     """Some of all rows, in the common frame of the tasks."""
     found = np.zeros((len(at), blocks[0].X.shape[1]))
     first = 0
@@ -91,16 +93,16 @@ def _rows(blocks: list[Block], at: Array, offsets: Offsets | None) -> Array:
         if len(own):
             X = block.X[at[own] - first]
             X = (X.toarray() if is_sparse(X) else block.filled(X)[0]).astype(np.float64)
-            found[own] = X if offsets is None else offsets.from_task(X, k)
+            found[own] = offsets.from_task(X, k)
         first += len(block)
     return found
 
 
-def _distances(blocks: list[Block], points: Array, offsets: Offsets | None) -> Array:
+def _distances(blocks: list[Block], points: Array, offsets: Offsets) -> Array:
     """Squared distances (points, n) of points in the common frame to all rows."""
-    found = []
+    found, placed = [], offsets.in_tasks(points[None], len(blocks))[0]
     for k, block in enumerate(blocks):
-        moved = (points if offsets is None else offsets.in_task(points, k)) - block.origin
+        moved = placed[k] - block.origin
         dtype = block.X.dtype
         near, shift = moved.astype(dtype), moved @ block.origin + np.einsum("ij,ij->i", moved, moved) / 2
         for part in pieces(block.X, len(points)):

@@ -6,8 +6,8 @@ For one task with centres M_k, shared centres M in the subspace W, and membershi
     projection:      L = λ1 ‖x − p M_k‖² + (1 − λ1) ‖x W − p M‖²
 
 Both are one quadratic of p,  L = e − 2 p·a + p B pᵀ,  and differ in the energy e alone. Where tasks differ by an offset
-b_k and a scale s_k, the shared centres of task k are b_k + s_k M Wᵀ. Distances may be those of a metric that all tasks
-share (`metric`), and a cluster may cost a row −2 log of its proportion in the task.
+b_k and a scale s_k, the shared centres of task k are b_k + s_k M Wᵀ. Distances are those of a `Geometry`, a `Sharing`
+ties own and shared centres together, and a cluster may cost a row −2 log of its proportion in the task.
 
 R runs are fitted side by side: what differs between them has an axis R first, and one product of the rows with the
 centres of all runs serves them all.
@@ -19,111 +19,64 @@ standard; centres and sums are small and live in NumPy's memory.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
-from typing import TYPE_CHECKING
+from functools import partial
 
 import numpy as np
 
-from . import frames, updates
 from .arrays import Array
-from .blocks import GapSums, PerRow, RowSource
+from .blocks import PerRow, RowSource
 from .centers import Centers
 from .couplings import Coupling, Reconstruction
-from .covariances import Covariance, Own
 from .gaps import Gaps
+from .geometry import Geometry, Identity, Spread, Tied
 from .jobs import cluster_sizes, pick_runs, weighted_sums
 from .memberships import Binary, Membership
-from .metric import Metric, Shape, Spread
 from .offsets import Offsets
+from .record import Record, axes
+from .sharing import Sharing
 from .terms import Axes, Terms
 
-if TYPE_CHECKING:
-    from .couplings.base import Subspace
+HELD = np.ones((1, 1, 1), dtype=bool)
 
 
-@dataclass(frozen=True)
-class Model:
+@dataclass(frozen=True, eq=False)
+class Model(Record):
     """What the user chose, or the data decided; it does not change during a fit."""
 
     n_clusters: int  # c
-    within_weight: float | Array  # λ1, or (m,) one per task, or (R, 1) one per run, or (R, m)
+    sharing: Sharing  # how own and shared centres belong together
     n_components: int  # l
     coupling: Coupling = field(default_factory=Reconstruction)
     membership: Membership = field(default_factory=Binary)
-    offsets: Offsets | None = None  # None: all tasks lie in the common frame
-    present: Array | None = None  # (R, c) or (R, m, c) which of the clusters a run, or its tasks, have; None: all
-    metric: Metric | None = None  # the metric that all tasks share, estimated with the clusters; None: Euclidean
-    matched: Array | bool = False  # are offsets estimated with the clusters? (R,) for each run
-    shrinkage: Array | None = None  # (R,) or (R, m) κ: rows that draw centres to the shared ones; None: λ1 does
+    offsets: Offsets = field(default_factory=Offsets.none)  # where tasks lie, or that it is estimated
+    holds: Array = axes("R? m? c?", fill=False, default=HELD)  # which clusters a task holds
+    geometry: Geometry = field(default_factory=Identity)  # how distances are measured where the fit starts
     proportions: bool = False  # are those of the clusters in each task estimated?
-    log_shares: Array | None = None  # (m, c) or (R, m, c) log of the proportions, where they are given
-    covariance: Covariance | None = None  # the form of those of each cluster, beside the metric; None: they have that
-
-    @cached_property
-    def shares(self) -> Array:
-        """λ1 of all runs or of each, and of all tasks or of each: (1 or R, 1 or m)."""
-        return np.atleast_2d(np.asarray(self.within_weight, dtype=np.float64))
-
-    def for_tasks(self, ks: list[int]) -> Model:
-        """The model of some tasks."""
-        shares = self.shares[:, ks] if self.shares.shape[1] > 1 else self.within_weight
-        offsets = None if self.offsets is None else Offsets(self.offsets.b[ks], self.offsets.s[ks])
-        present = self.present if self.present is None or self.present.ndim < 3 else self.present[:, ks]
-        kappa = self.shrinkage if self.shrinkage is None or self.shrinkage.ndim < 2 else self.shrinkage[:, ks]
-        return replace(self, within_weight=shares, offsets=offsets, present=present, shrinkage=kappa)
-
-    def runs(self, at: Array | list[int]) -> Model:
-        """The model of some runs."""
-        shares = self.shares[at] if len(self.shares) > 1 else self.within_weight
-        present, shrinkage = (
-            None if a is None else a if len(a) == 1 else a[at] for a in (self.present, self.shrinkage)
-        )
-        matched = self.matched if np.ndim(self.matched) == 0 else np.asarray(self.matched)[at]
-        given = self.log_shares if self.log_shares is None or self.log_shares.ndim < 3 else self.log_shares[at]
-        offsets = None if self.offsets is None else self.offsets.runs(at)
-        return replace(
-            self, within_weight=shares, offsets=offsets, present=present, shrinkage=shrinkage, matched=matched,
-            log_shares=given,
-        )  # fmt: skip
-
-    @property
-    def pools(self) -> bool:
-        """Whether λ1 is 0 everywhere, so that the tasks are one data set."""
-        return self.shrinkage is None and not np.any(self.shares)
+    log_shares: Array | None = axes("R? m c", default=None)  # log of the proportions, where they are given
 
     @property
     def estimates_frame(self) -> bool:
         """Whether more than centres is estimated with the clusters."""
-        return self.metric is not None or self.shrinkage is not None or bool(np.any(self.matched))
+        return self.geometry.estimated or self.sharing.draws or bool(np.any(self.offsets.free))
 
     def spread(self, rows: RowSource, weights: PerRow) -> Spread | None:
-        """What the metric needs to know about the rows at the weights of a stage; None: there is none."""
-        if self.metric is None:
+        """Add up what the geometry is estimated from, at the weights of a stage; None: nothing is."""
+        if not isinstance(tied := self.geometry.tied, Tied):
             return None
-        shares = np.broadcast_to(self.shares, (len(self.shares), len(rows.origins)))
-        sharing = np.ones(len(rows.origins), dtype=bool) if self.shrinkage is not None else shares.min(axis=0) < 1
-        return self.metric.spread(rows, weights, sharing if sharing.any() else ~sharing)
+        return tied.spread(rows, weights, self.shaping(len(rows.origins)))
 
-    def placed(self, centers: Centers, n_tasks: int) -> Array:
-        """(R, m, c, d) the shared centres as they lie in each task."""
-        Z = centers.shared
-        if centers.b is not None:
-            return centers.b[:, :, None] + Z[:, None]
-        return self.placed_points(Z, n_tasks)
-
-    def placed_points(self, Z: Array, n_tasks: int) -> Array:
-        """(R, m, c, d) points (R, c, d) of the common frame as they lie in each task."""
-        if self.offsets is None:
-            return np.broadcast_to(Z[:, None], (len(Z), n_tasks, *Z.shape[1:]))
-        return self.offsets.in_tasks(Z)
+    def shaping(self, n_tasks: int) -> Array:
+        """(m,) the tasks that the geometry is estimated from: those that share, or all."""
+        alone = self.sharing.alone(n_tasks)
+        return np.ones(n_tasks, dtype=bool) if alone.all() else ~alone
 
     def pooled(self, S: Array, T: Array) -> tuple[Array, Array]:
-        """The sums (R, m, …) of all tasks in the common frame, by their shares of the shared term."""
-        if self.offsets is not None:
-            S, T = self.offsets.pooled(S, T)
-        if self.shares.shape[1] == 1:
+        """Add up the sums (R, m, …) of all tasks in the common frame, by their shares of the shared term."""
+        S, T = self.offsets.pooled(S, T)
+        within = self.sharing.within
+        if within.shape[1] == 1:
             return S.sum(axis=1), T.sum(axis=1)
-        share, most = 1 - self.shares, 1 - self.shares.min(axis=1, keepdims=True)
+        share, most = 1 - within, 1 - within.min(axis=1, keepdims=True)
         share = np.where(most > 0, share / np.where(most > 0, most, 1), 1)
         share = np.broadcast_to(share, S.shape[:2])
         return np.einsum("rk,rk...->r...", share, S), np.einsum("rk,rkij->rij", share, T)
@@ -137,59 +90,27 @@ class Model:
         """
         return self.membership.diagonal and self.coupling.free_origin
 
-    def update_centers(
-        self,
-        S: Array,
-        T: Array,
-        last: Centers | None,
-        subspaces: list[Subspace] | None = None,
-        origins: Array | None = None,
-        spread: Spread | None = None,
-        XX: Array | None = None,
-        gaps: GapSums | None = None,
-    ) -> Centers:
-        """W, M and M_k from the sums of the tasks; (W, M) is one block, M directly after W.
+    def terms(self, centers: Centers, origins: Array, *, energy: bool = True, gaps: bool = False) -> Terms:
+        """Compute what the centres mean for the rows of each task, seen from origins (m, d).
 
-        `subspaces` make W of each run. None: it has room for all shared centres, and can wait. `spread` is what the
-        metric is made from, `XX` the second moments of the clusters that have covariances of their own, and `gaps`
-        what missing values add.
+        Losses hold the energy of the rows, unless they are wanted up to it; `gaps`: values are missing.
         """
-        if self.estimates_frame:
-            assert origins is not None
-            return frames.estimate(self, S, T, last, origins, spread, XX, gaps)
-        if gaps is not None:
-            assert origins is not None
-            return updates.observed(self, S, T, last, subspaces, origins, gaps)
-        return updates.plain(self, S, T, last, subspaces)
-
-    def terms(
-        self, centers: Centers, origins: Array, *, energy: bool = True, shape: Shape | None = None, gaps: bool = False
-    ) -> Terms:
-        """What the centres mean for the rows of each task, seen from an origin per task.
-
-        Losses hold the energy of the rows, unless they are wanted up to it. `shape` is that of the centres, where it
-        is known; `gaps`: values are missing.
-        """
-        m, shape, alone = len(origins), shape or self.shape(centers), self.alone(len(origins))
-        lam = self.shares[:, :, None, None] if self.shrinkage is None else np.ones((1, 1, 1, 1))
-        common, moved = self.placed(centers, m), bool(origins.any())
+        geometry, alone = centers.geometry, self.left_alone(len(origins))
+        lam = self.sharing.lam[:, :, None, None]
+        common, moved = centers.placed, bool(origins.any())
         if moved:
             common = common - origins[:, None]
         diagonal = self.membership.diagonal
-        missing = self._gaps(centers, origins, common, shape, alone) if gaps else None
-        C = (1 - lam) * common
-        if shape is not None:
-            C = self._measured(C, centers, shape, alone)
+        missing = self._gaps(centers, origins, common, alone) if gaps else None
+        C = geometry.times((1 - lam) * common, alone)
         B = _products(C, common, diagonal)
         del common  # as large as all centres
         if lam.any():
             own = centers.Ms - origins[:, None] if moved else centers.Ms
-            weighted = lam * own
-            if shape is not None:
-                weighted = self._measured(weighted, centers, shape, alone)
+            weighted = geometry.times(lam * own, alone)
             C += weighted
             B += _products(weighted, own, diagonal)
-        axes = self._axes(centers, shape, alone, origins) if energy else None
+        axes = self._axes(centers, alone, origins) if energy else None
         if not diagonal:
             return Terms(C, np.einsum("rkcc->rkc", B) / 2, B, axes, energy)
         # A is X C, without the origin's share of it; only labels have an origin that is not 0, and h makes up for it.
@@ -199,83 +120,55 @@ class Model:
         if centers.log_shares is not None:
             prior = -np.broadcast_to(centers.log_shares, h.shape)
             h += prior
-        if self.present is not None:
+        if not self.holds.all():
             h[~self.held(h.shape)] = np.inf
-        if self.covariance is None or centers.Ks is None:
+        own_covariances = geometry.own(origins)
+        if own_covariances is None:
             return Terms(C, h, None, axes, energy, prior, None, missing)
-        h += (self.log_determinants(centers) - self.log_volume(centers)[:, None])[:, None] / 2
-        return Terms(C, h, None, None, False, prior, Own(self.covariance, self.covariance.factors(centers.Ks), origins))
+        logs = geometry.log_determinants(C.shape[3])
+        h += (logs - logs.min(axis=1, keepdims=True))[:, None] / 2
+        return Terms(C, h, None, None, False, prior, own_covariances)
 
-    def _gaps(self, centers: Centers, origins: Array, common: Array, shape: Shape | None, alone: Array) -> Gaps:
-        """What missing values need: both kinds of centres from the origins, `common` the shared ones."""
-        shares = self.shares if self.shrinkage is None else np.ones((1, 1))
-        own = common if not shares.any() else centers.Ms - origins[:, None]
-        return Gaps(shares, own, common, None if shape is None else shape.inverse, alone, origins)
+    def _gaps(self, centers: Centers, origins: Array, common: Array, alone: Array) -> Gaps:
+        """Gather what missing values need: both kinds of centres from the origins, `common` the shared ones."""
+        lam, tied = self.sharing.lam, centers.geometry.tied
+        own = common if not lam.any() else centers.Ms - origins[:, None]
+        return Gaps(lam, own, common, tied.inverse if isinstance(tied, Tied) else None, alone, origins)
 
     def held(self, shape: tuple[int, ...]) -> Array:
         """(R, m, c) which clusters each task of each run holds."""
-        if self.present is None:
-            return np.ones(shape, dtype=bool)
-        return np.broadcast_to(self.present if self.present.ndim == 3 else self.present[:, None], shape)
-
-    def log_determinants(self, centers: Centers) -> Array:
-        """(R, 1 or c) log|S|, or log|S_j| of each cluster."""
-        d = centers.Z.shape[2]
-        if self.covariance is not None and centers.Ks is not None:
-            return self.covariance.log_determinants(centers.Ks, d)
-        shape = self.shape(centers)
-        return np.zeros((len(centers.Z), 1)) if shape is None else shape.log_determinant(d)[:, None]
+        return np.broadcast_to(self.holds, shape)
 
     def log_volume(self, centers: Centers) -> Array:
         """(R,) the least log|S_j|: losses leave it out, so that none is below 0."""
-        return self.log_determinants(centers).min(axis=1)
-
-    def _measured(self, C: Array, centers: Centers, shape: Shape, alone: Array) -> Array:
-        """C A, or in tasks that do not share C."""
-        if self.covariance is not None and centers.Ks is not None:
-            return self.covariance.times(C, centers.Ks)
-        found = shape.times(C)
-        if alone.any():
-            found[:, alone] = C[:, alone]
-        return found
-
-    def shape(self, centers: Centers) -> Shape | None:
-        """The covariance of each run; None: distances are Euclidean."""
-        if self.metric is None or centers.K is None or centers.rest is None:
-            return None
-        return Shape(self.metric.V, centers.K, centers.rest)
+        return centers.geometry.log_determinants(centers.Z.shape[2]).min(axis=1)
 
     def complete(self, centers: Centers) -> Centers:
-        """Centres with W and M, where they could wait. With a metric Wᵀ A W = I and M = Z A W."""
-        shape = self.shape(centers)
-        if shape is None:
+        """Find W and M, where they could wait. Wᵀ A W = I and M = Z A W."""
+        geometry = centers.geometry
+        if not geometry.estimated:
             return self.coupling.complete(centers, self.n_components)
-        round_ = replace(centers, Z=shape.power(centers.Z, 0.5), Q=shape.power(centers.Q, 0.5))
+        round_ = replace(centers, Z=geometry.power(centers.Z, 0.5), Q=geometry.power(centers.Q, 0.5))
         found = self.coupling.complete(round_, self.n_components)
         assert found.W is not None
-        W = np.swapaxes(shape.power(np.swapaxes(found.W, 1, 2), -0.5), 1, 2)
+        W = np.swapaxes(geometry.power(np.swapaxes(found.W, 1, 2), -0.5), 1, 2)
         return replace(centers, W=W, M=found.M)
-
-    def alone(self, n_tasks: int) -> Array:
-        """(m,) tasks that share nothing, and do not use the shared metric."""
-        if self.shrinkage is not None:
-            return np.zeros(n_tasks, dtype=bool)
-        return np.broadcast_to(self.shares, (len(self.shares), n_tasks)).min(axis=0) == 1
 
     def left_alone(self, n_tasks: int) -> Array:
         """(m,) tasks whose distances are Euclidean while others have the shared metric."""
-        return self.alone(n_tasks) & (self.metric is not None)
+        return self.sharing.alone(n_tasks) & self.geometry.estimated
 
-    def _axes(self, centers: Centers, shape: Shape | None, alone: Array, origins: Array) -> list[Axes] | None:
+    def _axes(self, centers: Centers, alone: Array, origins: Array) -> list[Axes] | None:
         """How the energy of a row is counted in each task; None: it is its squared distance from the origin."""
-        if shape is None:
+        tied = centers.geometry.tied
+        if not isinstance(tied, Tied):
             W = self.coupling.energy_basis(centers.W)
             if W is None:
                 return None
-            shares = np.broadcast_to(self.shares, (len(W), len(origins)))
+            shares = np.broadcast_to(self.sharing.lam, (len(W), len(origins)))
             basis = np.swapaxes(W, 1, 2)
             return [Axes(lam, np.broadcast_to((1 - lam)[:, None], basis.shape[:2]), basis, None) for lam in shares.T]
-        a, s, q = shape.axes()
+        a, s, q = tied.principal()
         shared = [Axes(a, s, q, q @ origin) for origin in origins]
         plain = Axes(np.ones_like(a), None, None, None)
         return [plain if left else own for left, own in zip(alone, shared, strict=True)]
@@ -286,7 +179,7 @@ class Model:
 
 
 def total_loss(rows: RowSource, Ls: PerRow) -> float:
-    """Σ u L over all rows."""
+    """Add up u L over all rows."""
     return float(rows.apply(weighted_sums, Ls)[-1].sum())
 
 
@@ -305,11 +198,11 @@ class State:
         return len(self.centers.Z)
 
     def runs(self, rows: RowSource, at: list[int]) -> State:
-        """That of some runs."""
+        """Take some runs."""
         if at == list(range(self.n_runs)):
             return self
         Ps, Ls, weights, _ = rows.apply(partial(pick_runs, at=at), self.Ps, self.Ls, self.weights, outputs=3)
-        return State(self.centers.runs(at), Ps, Ls, weights)
+        return State(self.centers.take("R", at), Ps, Ls, weights)
 
 
 def _products(Y: Array, Z: Array, diagonal: bool) -> Array:

@@ -7,7 +7,7 @@ model of the others, as a new task would. A model of one task is compared with i
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -17,27 +17,31 @@ from .arrays import Array, is_sparse
 from .blocks import Block, Blocks, PerRow, Place, RowSource, Weight, make_block
 from .centers import TINY, Centers
 from .completing import by_itself, without_values
+from .extending import in_common
 from .groups import Seen, best_group, seen
-from .joining import Joined, Known, join
+from .joining import Joined, Prior, join
 from .model import Model
+from .offsets import Offsets
 from .readout import read_out
+from .record import Record
 from .sampling import Sampling, take_few, take_sample
+from .sharing import Shrink, divided
 
 SAMPLE = Sampling(2000, 300)
 MOST_TASKS = 10  # of the fit that join again
 ROUNDING = 1e-6  # loss per feature, with a metric, that means nothing
 MOST_GROUPS = 10  # of a task
 WITHOUT = 2  # clusters that tasks of the fit are tried without, one after the other
-ORDINARY = 0.9  # share of tasks without anything new whose best group does not count as new
+USUAL = 0.9  # share of tasks without anything new whose best group does not count as new
 
 
-@dataclass(frozen=True)
-class Usual:
-    """What nothing new looks like."""
+@dataclass(frozen=True, eq=False)
+class Ordinary(Record):
+    """What nothing new looks like; nothing is known of models that pool all tasks."""
 
-    losses: Array  # (n,) of rows of the fit, sorted
-    ratios: Array  # (n,) of these in median losses of their task, sorted
-    scores: Array  # of the best group of some tasks of the fit
+    losses: Array = field(default_factory=lambda: np.zeros(0))  # (n,) of rows of the fit, sorted
+    ratios: Array = field(default_factory=lambda: np.zeros(0))  # (n,) of these in median losses of their task, sorted
+    scores: Array = field(default_factory=lambda: np.zeros(0))  # of the best group of some tasks of the fit
 
     def loss(self, rate: float, scale: float = 0.0) -> float:
         """The loss that a share `rate` of ordinary rows exceeds, where `scale` is the median one; 0: it is unknown."""
@@ -51,12 +55,12 @@ class Usual:
     @property
     def score(self) -> float:
         """The score from which on a group is new."""
-        return float(np.quantile(self.scores, ORDINARY)) if len(self.scores) else np.inf
+        return float(np.quantile(self.scores, USUAL)) if len(self.scores) else np.inf
 
 
-def learn_usual(
-    rows: RowSource, model: Model, centers: Centers, sizes: Array, known: Known, rng: np.random.Generator
-) -> Usual:
+def learn_ordinary(
+    rows: RowSource, model: Model, centers: Centers, sizes: Array, prior: Prior, rng: np.random.Generator
+) -> Ordinary:
     """Losses and scores of the tasks of a fit, each as a task that joins the others; `sizes` (m, c) of clusters."""
     sample = take_few(rows, SAMPLE, rng)
     nothing = _rounding(sample, model)
@@ -67,15 +71,15 @@ def learn_usual(
     ratios: list[Array] = []
     scores: list[float] = []
     for k, block, whole, shared, held in _views(sample, model, centers, sizes, rng):
-        own, alone = Blocks([block]), centers.for_tasks([k])
-        labels = read_out(own.place, model=model.for_tasks([k]), centers=alone)[0][0]
+        own, alone = Blocks([block]), centers.take("m", [k])
+        labels = read_out(own.place, model=model.take("m", [k]), centers=alone)[0][0]
         labels = labels if labels.ndim == 1 else labels.argmax(axis=1)
         some = held[labels]
         if not some.any():
             continue
         others = _moved(model, alone, shared)
-        held_by_others = replace(known, held=held, sizes=known.sizes * held)
-        found = join(Blocks([whole]), model.for_tasks([k]), others, [0], held_by_others)
+        of_others = replace(prior, exists=held, sizes=prior.sizes * held)
+        found = join(Blocks([whole]), model.take("m", [k]), others, [0], of_others)
         Ls = read_out(own.place, model=found.model, centers=found.centers)[1][0].astype(np.float64)
         Ls = np.maximum(Ls, nothing)
         losses.append(Ls[some])
@@ -88,15 +92,15 @@ def learn_usual(
 
 def _rounding(sample: list[Block], model: Model) -> float:
     """A loss that means nothing: rounding makes losses of about that size of rows that lie on their centres."""
-    if model.metric is not None:
+    if model.geometry.estimated:
         return ROUNDING * sample[0].X.shape[1]
     eps = float(np.finfo(sample[0].sq.dtype).eps)
     return 100 * eps * float(np.mean(np.concatenate([b.sq for b in sample]), dtype=np.float64))
 
 
-def _sorted(losses: list[Array], ratios: list[Array], scores: list[float]) -> Usual:
+def _sorted(losses: list[Array], ratios: list[Array], scores: list[float]) -> Ordinary:
     first, second = (np.sort(np.concatenate([np.zeros(0), *parts])) for parts in (losses, ratios))
-    return Usual(first, second, np.array(scores, dtype=np.float64))
+    return Ordinary(first, second, np.array(scores, dtype=np.float64))
 
 
 def _compositions(view: Seen, labels: Array, rng: np.random.Generator) -> Iterator[Seen]:
@@ -127,14 +131,8 @@ def _views(
 ) -> Iterator[tuple[int, Block, Block, Array, Array]]:
     """Some tasks, their rows, these without missing values, and the shared centres and clusters without them."""
     m, c = sizes.shape
-    shares = np.broadcast_to(model.shares[0], (m,))
-    pull = sizes * (1 - shares)[:, None]
-    if model.shrinkage is not None:
-        pull = sizes / (1 + sizes / np.broadcast_to(model.shrinkage, (1, m))[0][:, None])
-    points = centers.Ms.astype(np.float64)
-    if model.offsets is not None:
-        points = (points - model.offsets.b[:, None]) / model.offsets.s[:, None, None]
-    sharing = np.flatnonzero((shares < 1) | (model.shrinkage is not None))
+    pull, points = model.sharing.pull(sizes[None])[0], in_common(centers.Ms.astype(np.float64), centers)
+    sharing = np.flatnonzero(np.broadcast_to(model.sharing.sharing, (m,)))
     if len(sharing) > 1:
         for k in sharing[:: -(-len(sharing) // MOST_TASKS)].tolist():
             others = sharing[sharing != k]
@@ -150,14 +148,12 @@ def _views(
             if half.all() or not half.any():
                 continue
             rest = _part(whole, ~half)
-            labels = read_out(Blocks([rest]).place, model=model.for_tasks([k]), centers=centers.for_tasks([k]))[0][0]
+            labels = read_out(Blocks([rest]).place, model=model.take("m", [k]), centers=centers.take("m", [k]))[0][0]
             labels = labels if labels.ndim == 1 else labels.argmax(axis=1)
             F = (labels == np.arange(c)[:, None]) * np.asarray(rest.u, dtype=np.float64)
             n = F.sum(axis=1)
             T = (rest.X.T @ F.T).T if is_sparse(rest.X) else F @ rest.X
-            Z = T / np.where(n > 0, n, 1)[:, None]
-            if model.offsets is not None:
-                Z = (Z - model.offsets.b[k]) / model.offsets.s[k]
+            Z = centers.offsets.take("R", None).from_task(divided(T, n), k)
             yield k, _part(block, half), _part(whole, half), np.where((n > 0)[:, None], Z, centers.shared), n > 0
 
 
@@ -175,7 +171,7 @@ def _moved(model: Model, centers: Centers, shared: Array) -> Centers:
 
 
 def next_groups(
-    rows: RowSource, found: Joined, groups: dict[int, Array], tasks: list[int], held: Array, usual: Usual
+    rows: RowSource, found: Joined, groups: dict[int, Array], tasks: list[int], held: Array, usual: Ordinary
 ) -> dict[int, Array]:
     """The groups (g, d) of each task, and one more for those of some tasks in which there is another.
 
@@ -189,7 +185,7 @@ def next_groups(
     groups = dict(groups)
     for k in able:
         block, old = sample[k], groups.get(k, np.zeros((0, rows.n_features)))
-        view = seen(block, found.model.for_tasks([k]), found.centers.for_tasks([k]), held, old)
+        view = seen(block, found.model.take("m", [k]), found.centers.take("m", [k]), held, old)
         group = best_group(view, np.random.default_rng(0))
         if group is not None and group.score > usual.score:
             u = view.u * group.rows
@@ -230,16 +226,16 @@ def _beside(model: Model, centers: Centers, verdict: Verdict) -> tuple[Model, Ce
     if not most:
         return None
     m, c, d = centers.Ms.shape
-    lam = np.ones(m) if model.shrinkage is not None else np.broadcast_to(model.shares[0], (m,))
-    placed = model.placed_points(centers.shared[None], m)[0]
-    points, present = np.zeros((m, c + most, d)), np.zeros((1, m, c + most), dtype=bool)
+    lam, placed = np.broadcast_to(model.sharing.lam[0], (m,)), centers.placed
+    points, held = np.zeros((m, c + most, d)), np.zeros((1, m, c + most), dtype=bool)
     points[:, :c] = placed + lam[:, None, None] * (centers.Ms - placed)
-    present[0, :, :c] = verdict.held
+    held[0, :, :c] = verdict.held
     for k, own in verdict.groups.items():
-        points[k, c : c + len(own)], present[0, k, c : c + len(own)] = own, True
-    plain = Model(c + most, 0.0, 1, present=present, metric=model.metric, shrinkage=np.ones(1))
-    at = Centers(None, None, points, points[0], points[0], present[0], K=centers.K, rest=centers.rest)
-    return plain, at
+        points[k, c : c + len(own)], held[0, k, c : c + len(own)] = own, True
+    geometry = centers.geometry.tied
+    plain = Model(c + most, Shrink.of(1.0), 1, holds=held, geometry=model.geometry.tied)
+    nowhere = Offsets.none().take("R", 0)
+    return plain, Centers(None, None, points, points[0], points[0], held[0], nowhere, geometry)
 
 
 def counted(rows: RowSource, model: Model, centers: Centers, verdict: Verdict) -> PerRow:

@@ -9,8 +9,6 @@ import numpy as np
 from .arrays import Array, Picked, has_gaps, is_sparse, like, without_gaps
 from .blocks import Place, without_rows
 from .centers import Centers
-from .model import Model
-from .offsets import Offsets
 from .relations import directions
 from .sampling import Sampling, draw_by_task
 
@@ -39,23 +37,19 @@ def task_indices(place: Place) -> tuple[Any, ...]:
     return found, None
 
 
-def axes_of(model: Model, centers: Centers) -> Array:
+def axes_of(centers: Centers) -> Array:
     """(d, l) what rows are multiplied with for their coordinates in the shared subspace: W, or A W with a metric."""
     W = np.asarray(centers.W, dtype=np.float64)
-    shape = model.shape(centers.runs(None))
-    return W if shape is None else shape.power(W.T[None], 1.0)[0].T
+    return centers.geometry.whiten(W.T, 1.0).T
 
 
-def shared_map(
-    rows: Any, model: Model, centers: Centers, sizes: Array, rng: np.random.Generator
-) -> tuple[Array, Array]:
+def shared_map(rows: Any, centers: Centers, sizes: Array, rng: np.random.Generator) -> tuple[Array, Array]:
     """Which rows a picture shows, and where they lie in the shared subspace, in the common frame of the tasks."""
     positions = draw_by_task(rows.summary.counting.tolist(), MAP, rng)
-    V = directions(centers.shared, axes_of(model, centers), sizes, MAP_AXES)
+    V = directions(centers.shared, axes_of(centers), sizes, MAP_AXES)
     numbers, Ys = rows.locate(positions, V)
-    offsets = model.offsets if centers.b is None else Offsets(centers.b, np.ones(len(centers.b)))
-    if offsets is not None:
-        Ys = [offsets.from_task(Y, k, V) for k, Y in enumerate(Ys)]
+    offsets = centers.offsets.take("R", None)
+    Ys = [offsets.from_task(Y, k, V) for k, Y in enumerate(Ys)]
     found = np.concatenate(numbers)
     order = np.argsort(found)
     return found[order], np.concatenate(Ys)[order]

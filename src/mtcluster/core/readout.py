@@ -54,7 +54,7 @@ def _read_task(
     k: int, model: Model, centers: Centers, place: Place, read: Callable[[Quadratic, Array | None], tuple[Array, ...]]
 ) -> tuple[Array, ...]:
     """The rows of one task, seen from the middle of its centres: it does not matter which rows come together."""
-    X, model, centers = place.Xs[k], model.for_tasks([k]), centers.for_tasks([k])
+    X, model, centers = place.Xs[k], model.take("m", [k]), centers.take("m", [k])
     xp, d = place.xp, centers.Z.shape[1]
     middle = centers.Ms[0].mean(axis=0).astype(np.float64) if model.free_origin else np.zeros(d)
 
@@ -62,7 +62,7 @@ def _read_task(
         rows: Matrix = rows_at(X, part)
         origin = np.where(entry_counts(rows, xp) == rows.shape[0], middle, 0) if is_sparse(rows) else middle
         block = make_block(rows, None, origin, xp)
-        terms = model.terms(centers.runs(None), origin[None], gaps=block.observed is not None)
+        terms = model.terms(centers.take("R", None), origin[None], gaps=block.observed is not None)
         [local] = terms.where(block)
         rows, met = local.meet(rows, block, slice(0, len(block)))
         return read(local.quadratic(rows, block.sq, met), block.observed)

@@ -7,7 +7,7 @@ not stays in the arrays, held by no task, and a new one comes after the last num
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
@@ -15,7 +15,11 @@ from scipy.optimize import linear_sum_assignment
 from .arrays import Array, host
 from .blocks import Place
 from .centers import Centers
+from .covariances import OfClusters
 from .model import Model
+from .record import Record
+
+Kind = TypeVar("Kind", bound=Record)
 
 LEAST_OVERLAP = 0.2  # share of rows that two clusters must have in common to be one: n_ij / mean of n_i and n_j
 
@@ -43,13 +47,11 @@ def contingency(
     return (found.reshape(3, *shape),)
 
 
-def spacing(model: Model, centers: Centers, living: Array) -> Array:
-    """(c,) the squared distance of each living shared centre to the nearest other, in the metric of the model."""
-    Z, shape = centers.shared.astype(np.float64), model.shape(centers.runs(None))
-    if shape is not None:
-        Z = shape.power(Z[None], 0.5)[0]
+def spacing(centers: Centers, exists: Array) -> Array:
+    """(c,) the squared distance of each shared centre that exists to the nearest other, in the metric of the model."""
+    Z = centers.geometry.whiten(centers.shared.astype(np.float64))
     apart = np.sum((Z[:, None] - Z) ** 2, axis=2)
-    apart[~living] = apart[:, ~living] = np.inf
+    apart[~exists] = apart[:, ~exists] = np.inf
     np.fill_diagonal(apart, np.inf)
     return apart.min(axis=1)
 
@@ -126,15 +128,13 @@ class Numbering:
 
     def model(self, model: Model, n_tasks: int) -> Model:
         """The model of one run, in which no task holds a cluster that is no more."""
-        held = model.held((1, n_tasks, len(self.numbers)))
-        given = model.log_shares
-        if given is not None:
-            given = self.spread(np.broadcast_to(given, held.shape)[0], 1, self.least_share(given, model))
-        return replace(model, n_clusters=self.width, present=self.spread(held, 2, False), log_shares=given)
-
-    def least_share(self, log_shares: Array, model: Model) -> float:
-        """The log of a proportion that no cluster has: it never counts, and is finite where labels are compared."""
-        return -np.inf if model.proportions else float(np.min(log_shares))
+        held = self.spread(model.held((1, n_tasks, len(self.numbers))), 2, False)
+        found, shares = self.placed(model), model.log_shares
+        if shares is not None:
+            shares = self.spread(
+                np.broadcast_to(shares, (1, n_tasks, len(self.numbers)))[0], 1, least_share(shares, model)
+            )
+        return replace(found, n_clusters=self.width, holds=held, log_shares=None if shares is None else shares[None])
 
     def centers(self, centers: Centers, model: Model, Z: Array, Ms: Array) -> Centers:
         """Centres of one run; those of clusters that are no more are `Z` (c_old, d) and `Ms` (m, c_old, d).
@@ -145,16 +145,27 @@ class Numbering:
         Z, Ms = np.pad(Z, ((0, room), (0, 0))), np.pad(Ms, ((0, 0), (0, room), (0, 0)))
         if not model.membership.diagonal:
             Z, Ms = np.zeros_like(Z), np.zeros_like(Ms)
-        M, W, shares = centers.M, centers.W, centers.log_shares
-        if M is not None and W is not None:
-            inside = np.asarray(Z, dtype=np.float64)
-            shape = model.shape(centers.runs(None))
-            inside = inside if shape is None else shape.power(inside[None], 1.0)[0]
-            M = self.spread(M, 0, inside @ W)
+        found, gone, M, shares = self.placed(centers), self.absent, centers.M, centers.log_shares
+        if M is not None and centers.W is not None:
+            M = self.spread(M, 0, centers.geometry.whiten(np.asarray(Z, dtype=np.float64), 1.0) @ centers.W)
         if shares is not None:
-            shares = self.spread(shares, 1, self.least_share(shares, model))
+            shares = self.spread(shares, 1, least_share(shares, model))
+        geometry = found.geometry
+        if isinstance(geometry, OfClusters):
+            assert geometry.common is not None
+            geometry.K[gone] = geometry.common
         return replace(
-            centers, M=M, Ms=self.spread(centers.Ms, 1, Ms), Z=self.spread(centers.Z, 0, Z),
-            Q=self.spread(centers.Q, 0, 0.0), seen=self.spread(centers.seen, 1, False), log_shares=shares,
-            Ks=None if centers.Ks is None else self.spread(centers.Ks, 0, centers.common),
+            found, M=M, Ms=self.spread(centers.Ms, 1, Ms), Z=self.spread(centers.Z, 0, Z), log_shares=shares,
+            geometry=geometry,
         )  # fmt: skip
+
+    def placed(self, record: Kind) -> Kind:
+        """Give the clusters of a record their numbers; others are as a record grows."""
+        order = np.full(self.width, len(self.numbers))
+        order[self.numbers] = np.arange(len(self.numbers))
+        return record.grow("c", 1).take("c", order)
+
+
+def least_share(log_shares: Array, model: Model) -> float:
+    """The log of a proportion that no cluster has: it never counts, and is finite where labels are compared."""
+    return -np.inf if model.proportions else float(np.min(log_shares))

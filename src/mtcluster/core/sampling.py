@@ -65,7 +65,7 @@ def take_whole(
     if not rows.gaps:
         return sample, positions
     labels = read_out(Blocks(sample).place, model=model, centers=centers)[0]
-    terms = model.terms(centers.runs(None), rows.origins, gaps=True).gaps
+    terms = model.terms(centers.take("R", None), rows.origins, gaps=True).gaps
     assert terms is not None
     found = []
     for k, (block, P) in enumerate(zip(sample, labels, strict=True)):
@@ -81,6 +81,6 @@ def label_all(
     if [len(at) for at in positions] == rows.summary.rows.tolist():
         return rows.scatter(labels)
     binary = replace(model, coupling=Reconstruction(), membership=Binary())
-    centers = first_state(Blocks(sample), binary, [labels]).centers.runs(0)
+    centers = first_state(Blocks(sample), binary, [labels]).centers.take("R", 0)
     nearest = rows.apply(partial(read_out, model=binary, centers=centers), outputs=2)[0]
     return rows.scatter(labels, positions, nearest)

@@ -9,16 +9,19 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, ClassVar, Protocol, TypeVar
 
 import numpy as np
 
-from . import frames, jobs
+from . import jobs
 from .arrays import Array
 from .blocks import PerRow, RowSource, Totals
-from .centers import Centers, centers_of, coordinate_means, joined
+from .centers import Centers, centers_of, coordinate_means
+from .covariances import OfClusters
+from .geometry import Spread
 from .model import Model, State
-from .pacing import Schedule
+from .mstep import constant, update
+from .pacing import Stages
 
 Progress = Callable[[float, int, float], bool]  # (fraction, iteration, objective) → stop this stage?
 Item = TypeVar("Item")
@@ -73,6 +76,15 @@ def still_best(items: list[Item], value: Callable[[Item], float]) -> list[Item]:
     return items[first_best([value(item) for item in items]) :]
 
 
+class Known(Protocol):
+    """What is known already: sums that stand for rows that are gone, or shared centres that stay."""
+
+    measures: ClassVar[bool]  # is the geometry estimated again?
+
+    def update(self, model: Model, totals: Totals, last: Centers, origins: Array, spread: Spread | None) -> Centers:
+        """Estimate centres from the sums of the rows and what is known."""
+
+
 def alternate(
     rows: RowSource,
     model: Model,
@@ -82,32 +94,37 @@ def alternate(
     tol: float,
     prepared: Any = None,
     report: Callable[[int, int, float], bool] = lambda run, iteration, value: False,
+    known: Known | None = None,
 ) -> Result:
     """Weighted LSSMTC for fixed weights v: (W, M), M_k, P in turn, until the objective stalls or max_iter is over.
 
-    `report(run, iteration, value)` may end a run.
+    `report(run, iteration, value)` may end a run. With `known` centres follow from that and the sums of the rows;
+    memberships are then those of least loss, and losses are whole.
     """
     now, runs = state, list(range(state.n_runs))  # those that go on
     totals = totals_of(rows, model, now.Ps, now.weights, now.centers)
-    subspaces = model.coupling.subspaces(model, rows, now.weights, prepared, len(runs))
-    spread = model.spread(rows, now.weights)
+    subspaces = (
+        None if known else model.coupling.subspaces(model, rows.n_features, len(runs), rows, now.weights, prepared)
+    )
+    spread = None if known and not known.measures else model.spread(rows, now.weights)
     traces: list[list[float]] = [[] for _ in runs]
     converged = [False] * len(runs)
     done: list[tuple[list[int], State]] = []  # those that have ended
     for iteration in range(max_iter):
         last = iteration == max_iter - 1
-        centers = model.update_centers(
-            totals.S, totals.T, now.centers, subspaces, rows.origins, spread, totals.XX, totals.gaps
-        )
+        if known:
+            centers = known.update(model, totals, now.centers, rows.origins, spread)
+        else:
+            centers = update(model, totals, now.centers, rows.origins, subspaces, spread)
         del totals  # as large as all centres
-        shape = model.shape(centers)
-        terms = model.terms(centers, rows.origins, energy=spread is None, shape=shape, gaps=rows.gaps)
-        step = partial(jobs.advance, terms=terms, membership=model.membership, last=last)
+        energy = spread is None or known is not None
+        terms = model.terms(centers, rows.origins, energy=energy, gaps=rows.gaps)
+        step = partial(jobs.advance, terms=terms, membership=model.membership, last=last, exact=known is not None)
         Ps, Ls, totals = rows.apply(step, now.Ps, now.weights, outputs=2)
         now = State(centers, Ps, Ls, now.weights)
         values, unit = totals.value, None
-        if spread is not None:  # a fall is measured by the number of rows: the objective may be 0
-            values, unit = values + frames.constant(model, centers, shape, rows.origins, spread), spread.total
+        if not energy and spread is not None:  # a fall is measured by the number of rows: the objective may be 0
+            values, unit = values + constant(model, centers, spread), spread.total
         going: list[int] = []
         ended: list[int] = []
         for i, run in enumerate(runs):
@@ -120,8 +137,8 @@ def alternate(
         done.append(([runs[i] for i in ended], now.runs(rows, ended)))
         if not going:
             break
-        now, model, runs = now.runs(rows, going), model.runs(going), [runs[i] for i in going]
-        spread = None if spread is None else spread.runs(going)
+        now, model, runs = now.runs(rows, going), model.take("R", going), [runs[i] for i in going]
+        spread = None if spread is None else spread.take("R", going)
         totals = totals.runs(going)
         subspaces = None if subspaces is None else [subspaces[i] for i in going]
     return Result(_assembled(rows, state, done), [np.array(trace) for trace in traces], converged)
@@ -129,7 +146,7 @@ def alternate(
 
 def with_losses(rows: RowSource, model: Model, state: State) -> State:
     """The state with the losses of its rows, which an alternation with a metric leaves out."""
-    if model.metric is None:
+    if not model.geometry.estimated:
         return state
     terms = model.terms(state.centers, rows.origins, gaps=rows.gaps)
     job = partial(jobs.losses, terms=terms, membership=model.membership)
@@ -144,38 +161,20 @@ def _assembled(rows: RowSource, first: State, done: list[tuple[list[int], State]
     parts, join = [state for _, state in done], partial(jobs.join_runs, order=order)
     Ps, _ = rows.apply(join, *(part.Ps for part in parts), outputs=1)
     Ls, _ = rows.apply(join, *(part.Ls for part in parts), outputs=1)
-    return State(joined([part.centers for part in parts], np.array(order)), Ps, Ls, first.weights)
+    centers, *others = (part.centers for part in parts)
+    return State(centers.concat("R", *others).take("R", order), Ps, Ls, first.weights)
 
 
 def solve(
-    rows: RowSource, model: Model, pace: Schedule, starts: list[PerRow], progress: Sequence[Progress] = ()
+    rows: RowSource, model: Model, pace: Stages, starts: list[PerRow], progress: Sequence[Progress] = ()
 ) -> list[Fit]:
     """SPMTC from the memberships of R starts: a warm-up with all weights 1, then one alternation for each fraction."""
     watch = progress or [silent] * len(starts)
     prepared = model.coupling.prepare(rows)
     state = first_state(rows, model, starts, prepared)
-    results: list[Result] = []
-    weight_trace = []
-
-    def stage(state: State, fraction: float, max_iter: int) -> State:
-        def report(run: int, iteration: int, value: float) -> bool:
-            return watch[run](fraction, iteration, value)
-
-        found = alternate(rows, model, state, max_iter=max_iter, tol=pace.tol, prepared=prepared, report=report)
-        results.append(found)
-        last = fraction == pace.fractions[-1]  # no weights follow
-        return found.state if last else with_losses(rows, model, found.state)
-
-    if pace.warmup_iter:
-        state = stage(state, 0.0, pace.warmup_iter)
-    for fraction in pace.fractions:
-        vs = pace.weights(rows, state.Ls, fraction, len(starts))
-        weights, _ = rows.apply(jobs.stage_weights, vs, outputs=1)
-        state = stage(replace(state, weights=weights), fraction, pace.max_iter)
-        weight_trace.append(vs)
-    if model.pools:
-        totals = totals_of(rows, model, state.Ps, state.weights)
-        placed = model.placed(state.centers, totals.S.shape[1])
+    state, results, weight_trace = stages(rows, model, pace, state, watch, prepared)
+    if model.sharing.pools:
+        totals, placed = totals_of(rows, model, state.Ps, state.weights), state.centers.placed
         if totals.gaps is None:
             Ms = centers_of(totals.S, totals.T, placed)
         else:
@@ -185,15 +184,45 @@ def solve(
     return [_fit_of(rows, model, pace, state, results, weight_trace, prepared, run) for run in range(len(starts))]
 
 
+def stages(
+    rows: RowSource, model: Model, pace: Stages, state: State, watch: Sequence[Progress], prepared: Any = None,
+    known: Known | None = None,
+) -> tuple[State, list[Result], list[PerRow]]:  # fmt: skip
+    """Go through a schedule: the state in the end, what each stage found, and the weights v of each fraction."""
+    results: list[Result] = []
+    weight_trace = []
+
+    def stage(state: State, fraction: float, max_iter: int, last: bool) -> State:
+        def report(run: int, iteration: int, value: float) -> bool:
+            return watch[run](fraction, iteration, value)
+
+        found = alternate(
+            rows, model, state, max_iter=max_iter, tol=pace.tol, prepared=prepared, report=report, known=known
+        )
+        results.append(found)
+        return found.state if last or known else with_losses(rows, model, found.state)
+
+    if pace.warmup_iter:
+        state = stage(state, 0.0, pace.warmup_iter, False)
+    for i, fraction in enumerate(pace.fractions):
+        vs = pace.weights(rows, state.Ls, fraction, state.n_runs)
+        weights, _ = rows.apply(jobs.stage_weights, vs, outputs=1)
+        state = stage(replace(state, weights=weights), fraction, pace.max_iter, i == len(pace.fractions) - 1)
+        weight_trace.append(vs)
+    return state, results, weight_trace
+
+
 def _fit_of(
-    rows: RowSource, model: Model, pace: Schedule, state: State, results: list[Result], vs: list[PerRow],
+    rows: RowSource, model: Model, pace: Stages, state: State, results: list[Result], vs: list[PerRow],
     prepared: Any, run: int,
 ) -> Fit:  # fmt: skip
     """What one of the runs found."""
     *weight_trace, _ = rows.apply(partial(jobs.pick_runs, at=run), *vs, outputs=len(vs))
-    fault = model.coupling.fault(model.runs([run]), rows, state.runs(rows, [run]), prepared)
+    fault = model.coupling.fault(model.take("R", [run]), rows, state.runs(rows, [run]), prepared)
     traces = [result.traces[run] for result in results]
-    return Fit(state.centers.runs(run), traces, list(pace.fractions), weight_trace, results[-1].converged[run], fault)
+    return Fit(
+        state.centers.take("R", run), traces, list(pace.fractions), weight_trace, results[-1].converged[run], fault
+    )
 
 
 def side_by_side(rows: RowSource, model: Model, n_runs: int) -> list[range]:
@@ -225,26 +254,30 @@ def first_state(
     Ps, _ = rows.apply(begin, *starts, outputs=1)
     weights, _ = rows.apply(jobs.unit_weights, outputs=1)
     totals = totals_of(rows, model, Ps, weights)
-    subspaces = model.coupling.subspaces(model, rows, weights, prepared, len(starts))
+    subspaces = model.coupling.subspaces(model, rows.n_features, len(starts), rows, weights, prepared)
     spread = model.spread(rows, weights)
-    centers = model.update_centers(totals.S, totals.T, None, subspaces, rows.origins, spread, totals.XX, totals.gaps)
+    centers = update(model, totals, None, rows.origins, subspaces, spread)
     if rows.gaps and model.estimates_frame:  # what is missing can be expected now
         totals = totals_of(rows, model, Ps, weights, centers)
-        centers = model.update_centers(
-            totals.S, totals.T, centers, subspaces, rows.origins, spread, totals.XX, totals.gaps
-        )
+        centers = update(model, totals, centers, rows.origins, subspaces, spread)
     terms = model.terms(centers, rows.origins, energy=energy, gaps=rows.gaps)
     Ls, _ = rows.apply(partial(jobs.losses, terms=terms, membership=model.membership), Ps, outputs=1)
     return State(centers, Ps, Ls, weights)
 
 
-def state_at(rows: RowSource, model: Model, Z: Array, Ms: Array) -> State:
+def state_at(rows: RowSource, model: Model, Z: Array, Ms: Array | None = None, weights: PerRow | None = None) -> State:
     """Given centres of each run, shared (R, c, d) and of the tasks (R, m, c, d), the nearest labels, all weights 1."""
-    centers = Centers(None, None, Ms, Z, Z, np.ones(Ms.shape[:3], dtype=bool))
-    weights, _ = rows.apply(jobs.unit_weights, outputs=1)
+    if Ms is None:
+        Ms = model.offsets.in_tasks(Z, len(rows.origins))
+    return nearest_at(rows, model, Centers.at(Z, Ms, model.offsets, model.geometry), weights)
+
+
+def nearest_at(rows: RowSource, model: Model, centers: Centers, weights: PerRow | None = None) -> State:
+    """The nearest labels at given centres, with all weights 1 unless others are given."""
+    if weights is None:
+        weights, _ = rows.apply(jobs.unit_weights, outputs=1)
     terms = model.terms(centers, rows.origins, gaps=rows.gaps)
-    job = partial(jobs.nearest, terms=terms, membership=model.membership)
-    Ps, Ls, _ = rows.apply(job, outputs=2)
+    Ps, Ls, _ = rows.apply(partial(jobs.nearest, terms=terms, membership=model.membership), outputs=2)
     return State(centers, Ps, Ls, weights)
 
 
@@ -253,7 +286,6 @@ def totals_of(rows: RowSource, model: Model, Ps: PerRow, weights: PerRow, center
     terms = None
     if centers is not None and rows.gaps:
         terms = model.terms(centers, rows.origins, energy=False, gaps=True)
-    job = partial(
-        jobs.totals, membership=model.membership, n_clusters=model.n_clusters, covariance=model.covariance, terms=terms
-    )
+    form = model.geometry if isinstance(model.geometry, OfClusters) else None
+    job = partial(jobs.totals, membership=model.membership, n_clusters=model.n_clusters, covariance=form, terms=terms)
     return rows.apply(job, Ps, weights)[-1]

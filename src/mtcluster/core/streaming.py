@@ -7,32 +7,34 @@ number below 1 at every batch they forget. Second moments are those around an or
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
 from .arrays import Array
 from .blocks import Totals
-from .centers import Centers, centers_of
-from .frames import residual_scatter
-from .metric import Metric, Spread
+from .centers import TINY, Centers, centers_of
+from .geometry import Spread, Tied
 from .model import Model
+from .mstep import proportions_of, residual_scatter, update, whole_sums
 from .offsets import Offsets
+from .record import Record, axes
 
 
-@dataclass(frozen=True)
-class Statistics:
+@dataclass(frozen=True, eq=False)
+class Statistics(Record):
     """Sums over the rows so far, by task and cluster."""
 
-    S: Array  # (m, c) weight
-    T: Array  # (m, c, d) Σ w x
-    origins: Array  # (m, d)
-    XX: Array  # (l, l) Σ w (x − origin)(x − origin)ᵀ of tasks that share, in the directions of the metric; (0, 0): none
-    energy: float  # Σ w ‖x − origin‖² of these
-    prior: Array  # (l, l) what the metric is drawn to, and the variance in all other directions
-    rest: float
+    energy: float  # Σ w ‖x − origin‖² of tasks that share
+    rest: float  # the variance in the other directions of what the metric is drawn to
     weight: float  # of the rows whose losses tell the next two
     loss: float  # mean loss of a row
     limits: Array  # losses above which a row is hardly explained, at some rates
+    S: Array = axes("m c")  # weight
+    T: Array = axes("m c d")  # Σ w x
+    origins: Array = axes("m d")
+    XX: Array = axes("q q")  # Σ w (x − origin)(x − origin)ᵀ of tasks that share, in the directions of the metric
+    prior: Array = axes("q q")  # what the metric is drawn to
 
     def forgotten(self, share: float) -> Statistics:
         """The sums, with less weight."""
@@ -41,36 +43,23 @@ class Statistics:
             weight=share * self.weight,
         )  # fmt: skip
 
-    def with_tasks(self, origins: Array) -> Statistics:
-        """The sums, with tasks that have no rows yet."""
-        n, (_, c, d) = len(origins), self.T.shape
-        return replace(
-            self, S=np.concatenate([self.S, np.zeros((n, c))]), T=np.concatenate([self.T, np.zeros((n, c, d))]),
-            origins=np.concatenate([self.origins, origins]),
-        )  # fmt: skip
-
-    def with_clusters(self, n_clusters: int) -> Statistics:
-        """The sums, with clusters that have no rows yet."""
-        more = (0, n_clusters - self.S.shape[1])
-        return replace(self, S=np.pad(self.S, ((0, 0), more)), T=np.pad(self.T, ((0, 0), more, (0, 0))))
-
     def added(
-        self, ks: list[int], totals: Totals, spread: Spread | None, V: Array | None, origins: Array
+        self, ks: list[int], S: Array, T: Array, spread: Spread | None, tied: Tied | None, origins: Array
     ) -> Statistics:
-        """With the rows of a batch: tasks `ks`, sums of one run, and second moments around other origins."""
-        S, T = self.S.copy(), self.T.copy()
-        S[ks] += totals.S[0]
-        T[ks] += totals.T[0]
-        if spread is None:
-            return replace(self, S=S, T=T)
+        """With the rows of a batch: tasks `ks`, sums S (m, c), T (m, c, d), and second moments around other origins."""
+        mine, sums = self.S.copy(), self.T.copy()
+        mine[ks] += S
+        sums[ks] += T
+        if spread is None or tied is None:
+            return replace(self, S=mine, T=sums)
         at = spread.sharing
         n, apart = spread.sizes[0, at], (origins - self.origins[ks])[at]
-        sums = totals.T[0].sum(axis=1)[at] - n[:, None] * origins[at]  # Σ w (x − origin of the batch)
-        energy = float(spread.shared_energy[0]) + float(np.sum(apart * (2 * sums + n[:, None] * apart)))
-        inside, sums = (apart, sums) if V is None else (apart @ V, sums @ V)
-        cross = inside.T @ sums
+        moved = T.sum(axis=1)[at] - n[:, None] * origins[at]  # Σ w (x − origin of the batch)
+        energy = float(spread.shared_energy[0]) + float(np.sum(apart * (2 * moved + n[:, None] * apart)))
+        inside, moved = (apart, moved) if tied.V is None else (apart @ tied.V, moved @ tied.V)
+        cross = inside.T @ moved
         XX = spread.XX[0] + cross + cross.T + (n[:, None] * inside).T @ inside
-        return replace(self, S=S, T=T, XX=self.XX + XX, energy=self.energy + energy)
+        return replace(self, S=mine, T=sums, XX=self.XX + XX, energy=self.energy + energy)
 
     def judged(self, weight: float, loss: float, limits: Array) -> Statistics:
         """With the losses of the rows of a batch."""
@@ -87,9 +76,72 @@ class Statistics:
         energy = np.where(sharing, self.energy / max(int(sharing.sum()), 1), 0.0)[None]  # only its sum counts
         return Spread(self.XX[None], energy, sizes, sharing)
 
+    def centers(self, model: Model, kind: str, last: Centers) -> Centers:
+        """Estimate centres of one run, offsets and metric from the sums; a cluster without rows keeps its last centre.
+
+        `kind` says what is done about the location of tasks.
+        """
+        S, T, m, spread = self.S[None], self.T[None], len(self.S), None
+        offsets = last.offsets.take("R", None)
+        if kind == "scale":
+            offsets = self.mean_offsets(offsets.s)
+        if kind in ("matched", "mean"):  # batches may hold other clusters, which would move their mean
+            offsets = Offsets.none(free=True)
+        logs = None
+        if last.log_shares is not None:
+            free = proportions_of(S, np.ones_like(S, dtype=bool))
+            logs = np.where(model.sharing.alone(m)[:, None], 0.0, free)
+        before = model.geometry
+        if isinstance(last.geometry, Tied):
+            before = replace(last.geometry.take("R", None), prior=self.prior, prior_rest=self.rest)
+            model, spread = replace(model, geometry=before), self.spread(model.shaping(m))
+        model = replace(model, offsets=offsets, log_shares=logs)
+        start = replace(replace(last, W=None, M=None, Z=last.shared).take("R", None), geometry=before, log_shares=logs)
+        totals, subspaces = Totals(S, T, np.zeros(1)), model.coupling.subspaces(model, T.shape[3], 1)
+        found = update(model, totals, start, self.origins, subspaces, spread)
+        if isinstance(found.geometry, Tied):
+            found = replace(found, geometry=found.geometry.bounded())
+        if model.sharing.pools:
+            found = replace(found, Ms=centers_of(S, T, found.placed))
+        return model.complete(replace(found, log_shares=logs)).take("R", 0)
+
+    def mean_offsets(self, scales: Array) -> Offsets:
+        """Offsets that are the means of tasks."""
+        sizes = self.S.sum(axis=1)
+        means = self.T.sum(axis=1) / np.maximum(sizes, TINY)[:, None]
+        middle = sizes @ means / sizes.sum()
+        return Offsets.of(means - scales[:, None] * middle, scales)
+
+
+@dataclass
+class Stream:
+    """The centre step of a stream: the rows of a batch count beside the sums of all before."""
+
+    before: Statistics  # of all tasks and clusters so far
+    ks: list[int]  # the tasks of the batch
+    model: Model  # of all tasks
+    kept: Statistics  # with the batch
+    centers: Centers  # of all tasks
+    kind: str  # what is done about the location of tasks
+    totals: Totals | None = None  # of the batch, whole
+
+    measures: ClassVar[bool] = True
+
+    def update(self, model: Model, totals: Totals, last: Centers, origins: Array, spread: Spread | None) -> Centers:
+        """Add the sums of the batch, let the centres of all tasks follow, and take those of the batch."""
+        gaps, tied = totals.gaps, self.centers.geometry
+        if spread is not None and gaps is not None and gaps.XX is not None:
+            spread = replace(spread, XX=spread.XX + gaps.XX)
+        shaping = self.model.shaping(len(self.before.S))[self.ks]
+        measured = tied if isinstance(tied, Tied) and shaping.any() else None
+        self.totals = replace(totals, T=whole_sums(model, totals))
+        self.kept = self.before.added(self.ks, totals.S[0], self.totals.T[0], spread, measured, origins)
+        self.centers = self.kept.centers(self.model, self.kind, self.centers)
+        return self.centers.take("m", self.ks).take("R", None)
+
 
 def begin(model: Model, centers: Centers, sizes: Array, losses: tuple[float, float, Array]) -> Statistics:
-    """The sums that a fitted model stands for, from its centres and metric and the sizes (m, c) of its clusters.
+    """Make the sums that a fitted model stands for, from its centres and metric and the sizes (m, c) of its clusters.
 
     `losses`: the weight of rows, their mean loss, and losses above which a row is hardly explained. The metric goes on
     from where it is: it is its own prior.
@@ -97,71 +149,24 @@ def begin(model: Model, centers: Centers, sizes: Array, losses: tuple[float, flo
     S, Ms = sizes.astype(np.float64), centers.Ms.astype(np.float64)
     T = S[..., None] * Ms
     totals = S.sum(axis=1)
-    origins = T.sum(axis=1) / np.maximum(totals, np.finfo(np.float64).tiny)[:, None]
-    if model.metric is None or centers.K is None or centers.rest is None:
-        return Statistics(S, T, origins, np.zeros((0, 0)), 0.0, np.zeros((0, 0)), 1.0, *losses)
-    K, rest, d = centers.K, float(centers.rest), T.shape[2]
-    sharing = shares_of(model, len(S))
-    nothing = Spread(np.zeros((1, *K.shape)), np.zeros((1, len(S))), totals[None], sharing)
-    G, trace = residual_scatter(model, centers.runs(None), S[None], T[None], origins, nothing)
+    origins = T.sum(axis=1) / np.maximum(totals, TINY)[:, None]
+    if not isinstance(tied := centers.geometry, Tied):
+        return Statistics(0.0, 1.0, *losses, S, T, origins, np.zeros((0, 0)), np.zeros((0, 0)))
+    K, rest, d = tied.K, float(tied.rest), T.shape[2]
+    nothing = Spread(np.zeros((1, *K.shape)), np.zeros((1, len(S))), totals[None], model.shaping(len(S)))
+    G, trace = residual_scatter(model, centers.take("R", None), S[None], (T[None], T[None]), origins, nothing)
     N = float(nothing.total[0])
     energy = N * (float(np.trace(K)) + (d - len(K)) * rest) - float(trace[0])
-    return Statistics(S, T, origins, N * K - G[0], energy, K, rest, *losses)
-
-
-def shares_of(model: Model, n_tasks: int) -> Array:
-    """(m,) the tasks that shape the metric: those that share, or all."""
-    alone = model.alone(n_tasks)
-    return np.ones(n_tasks, dtype=bool) if alone.all() else ~alone
-
-
-def centers_from(model: Model, kept: Statistics, last: Centers) -> Centers:
-    """Centres, offsets and metric of one run from the sums; a cluster without rows keeps its last centre."""
-    S, T, m = kept.S[None], kept.T[None], len(kept.S)
-    spread = None
-    if model.metric is not None:
-        model = replace(model, metric=Metric(model.metric.V, kept.prior, kept.rest))
-        spread = kept.spread(shares_of(model, m))
-    subspaces = model.coupling.subspaces(model, _Features(T.shape[3]), None, None, 1)  # type: ignore[arg-type]
-    before = replace(last, W=None, M=None, Z=last.shared).runs(None)
-    found = model.update_centers(S, T, before, subspaces, kept.origins, spread)
-    shape = model.shape(found)
-    if shape is not None and model.metric is not None:
-        found = replace(found, K=model.metric.bounded(shape).K)
-    if model.pools:
-        found = replace(found, Ms=centers_of(S, T, model.placed(found, m)))
-    return model.complete(found).runs(0)
-
-
-@dataclass(frozen=True)
-class _Features:
-    """All that a subspace wants to know about rows."""
-
-    n_features: int
-
-
-def mean_offsets(kept: Statistics, scales: Array) -> Offsets:
-    """Offsets that are the means of tasks, from the sums."""
-    sizes = kept.S.sum(axis=1)
-    means = kept.T.sum(axis=1) / np.maximum(sizes, np.finfo(np.float64).tiny)[:, None]
-    middle = sizes @ means / sizes.sum()
-    return Offsets(means - scales[:, None] * middle, scales)
-
-
-def log_shares(kept: Statistics) -> Array:
-    """(m, c) the log of the proportions of the clusters in each task, with one row spread over all of them."""
-    c = kept.S.shape[1]
-    return np.log((kept.S + 1 / c) / (kept.S.sum(axis=1, keepdims=True) + 1))
+    return Statistics(energy, rest, *losses, S, T, origins, N * K - G[0], K)
 
 
 def effective(model: Model, centers: Centers) -> Array:
     """(m, c, d) what the rows of a task and cluster are compared with: own and shared centres by their shares."""
-    m = len(centers.Ms)
-    lam = np.broadcast_to(model.shares[0], (m,))[:, None, None]
-    return lam * centers.Ms + (1 - lam) * model.placed(centers.runs(None), m)[0]
+    lam = np.broadcast_to(model.sharing.within[0], (len(centers.Ms),))[:, None, None]
+    return lam * centers.Ms + (1 - lam) * centers.placed
 
 
 def n_cells(model: Model, centers: Centers) -> float:
-    """The number of centres that the rows were fitted to: shared ones, and those of tasks by their share."""
+    """Count the centres that the rows were fitted to: shared ones, and those of tasks by their share."""
     m, c = centers.Ms.shape[:2]
-    return c * (1 + float(np.broadcast_to(model.shares[0], (m,)).sum()) * (m > 1))
+    return c * (1 + float(np.broadcast_to(model.sharing.within[0], (m,)).sum()) * (m > 1))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -50,7 +50,7 @@ class Terms:
             B = None if self.B is None else self.B[:, k]
             prior = None if self.prior is None else like(self.prior[:, k, :, None], near, xp)
             axes = None if self.axes is None else self.axes[k].where(near, xp)
-            own = None if self.own is None else replace(self.own, origin=self.own.origin[k]).where(near, xp)
+            own = None if self.own is None else self.own.of_task(k, near, xp)
             gaps = None if self.gaps is None else self.gaps.of_task(k, near, xp)
             found.append(TaskTerms(C, h[:, k, :, :], B, axes, self.energy, prior, xp, own, gaps))
         return found

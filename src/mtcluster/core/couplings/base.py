@@ -33,8 +33,9 @@ class Coupling(ABC):
 
     @abstractmethod
     def subspaces(
-        self, model: Model, rows: RowSource, weights: PerRow, prepared: Any, n_runs: int
-    ) -> list[Subspace] | None:
+        self, model: Model, n_features: int, n_runs: int, rows: RowSource | None = None, weights: PerRow = None,
+        prepared: Any = None,
+    ) -> list[Subspace] | None:  # fmt: skip
         """What makes W of each run at given weights; None where W spans all shared centres and can wait."""
 
     @abstractmethod

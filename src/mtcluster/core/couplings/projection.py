@@ -14,6 +14,7 @@ from ..arrays import Array, Matrix, pieces, rows_at
 from ..blocks import Block, PerRow, Place, RowSource, Weight
 from ..capabilities import Capabilities
 from ..jobs import totals
+from ..mstep import update
 from .base import Coupling, Subspace
 from .subspaces import complete, fix_signs
 
@@ -40,9 +41,12 @@ class Projection(Coupling):
         return span_of(rows.take(None))
 
     def subspaces(
-        self, model: Model, rows: RowSource, weights: PerRow, prepared: Span, n_runs: int
-    ) -> list[Subspace] | None:
+        self, model: Model, n_features: int, n_runs: int, rows: RowSource | None = None, weights: PerRow = None,
+        prepared: Span | None = None,
+    ) -> list[Subspace] | None:  # fmt: skip
         """The smallest eigenvectors of S_w for the weights of a stage."""
+        assert rows is not None
+        assert prepared is not None
         scatters = rows.apply(partial(_scatters, span=prepared), weights)[-1]
         scatters = scatters if len(scatters) == n_runs else scatters * n_runs
         return [partial(subspace_of_projection, span=prepared, scatter=scatter) for scatter in scatters]
@@ -54,7 +58,7 @@ class Projection(Coupling):
     def fault(self, model: Model, rows: RowSource, state: State, prepared: Span) -> str | None:
         """Whether the subspace carries no energy, or leaves no residual, so that it couples nothing."""
         inside, residual = energy_shares(model, rows, state, prepared)
-        if min(inside, residual) >= NO_COUPLING or np.min(model.shares) == 1:
+        if min(inside, residual) >= NO_COUPLING or np.min(model.sharing.within) == 1:
             return None
         what = "carries no energy" if inside < NO_COUPLING else "leaves no residual"
         return (
@@ -67,8 +71,8 @@ def energy_shares(model: Model, rows: RowSource, state: State, span: Span) -> tu
     """At the best W for the final memberships of one run: its share of the energy, and what share of it is residual."""
     weights = state.weights
     found = rows.apply(partial(totals, membership=model.membership, n_clusters=model.n_clusters), state.Ps, weights)[-1]
-    subspaces = model.coupling.subspaces(model, rows, weights, span, 1)
-    centers = model.update_centers(found.S, found.T, state.centers, subspaces).runs(0)
+    subspaces = model.coupling.subspaces(model, rows.n_features, 1, rows, weights, span)
+    centers = update(model, found, state.centers, rows.origins, subspaces).take("R", 0)
     energy, inside, residual = rows.apply(partial(_energies, model=model, centers=centers), state.Ps, weights)[-1]
     return float(inside / energy) if energy else 0.0, float(residual / inside) if inside else 0.0
 

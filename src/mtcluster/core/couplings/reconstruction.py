@@ -27,10 +27,11 @@ class Reconstruction(Coupling):
     free_origin = True
 
     def subspaces(
-        self, model: Model, rows: RowSource, weights: PerRow, prepared: Any, n_runs: int
-    ) -> list[Subspace] | None:
+        self, model: Model, n_features: int, n_runs: int, rows: RowSource | None = None, weights: PerRow = None,
+        prepared: Any = None,
+    ) -> list[Subspace] | None:  # fmt: skip
         """None where the subspace has room for all shared centres, so that M Wᵀ = Z whatever they are."""
-        spans = model.n_components >= min(model.n_clusters, rows.n_features)
+        spans = model.n_components >= min(model.n_clusters, n_features)
         return None if spans else [leading_subspace] * n_runs
 
     def energy_basis(self, W: Array | None) -> Array | None:

@@ -48,6 +48,11 @@ class Membership(ABC):
     def losses(self, P: Array, form: Quadratic) -> Array:
         """Loss of each row (R, n) (eq. 8), at least 0 in spite of rounding."""
 
+    def nearest(self, form: Quadratic) -> tuple[Array, Array]:
+        """The memberships of least loss, and the losses."""
+        P = self.exact(form)
+        return P, self.losses(P, form)
+
     @abstractmethod
     def columns(self, P: Array, like: Array, n_clusters: int, xp: Any = np) -> Array:
         """P (R, c, n), in the type of an array."""
