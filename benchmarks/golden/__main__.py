@@ -23,7 +23,7 @@ from time import perf_counter
 from typing import Any
 
 from . import compare, data
-from .commands import COMMANDS, record_command
+from .commands import COMMANDS, ON_DATA, record_command
 from .fits import FITS, record_fit
 from .flows import FLOWS, record_flow
 from .record import Record, restore, save
@@ -33,14 +33,23 @@ KEPT = ROOT / "build" / "golden"
 RECORDER = ("data.py", "record.py", "fits.py", "flows.py", "commands.py")
 THREADS = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 ON_COMMANDS = "commands"  # a set of its own
+FEW_FITS = {
+    data.OF_LIBRARIES: (),
+    data.UNLINKED: ("SPMTC", "ASI", "PerTask"),  # others are refused there
+    data.MANY_ROWS: (
+        "SPMTC", "LSSMTC", "mixture", "ASI", "SPMTC soft, λ1 = 0.5", "SPMTC hard, per-task", "SPMTC weights",
+        "SPMTC float32", "SPMTC as dict, threads", "LSSMTC fixed", "mixture diag", "PerTask ASI",
+    ),
+}  # fmt: skip
 QUICK = ("iris-two-tasks", "blobs-moved", "blobs-absent", "counts", "missing", "columns", "webkb", ON_COMMANDS)
 
 
 def cases_of(name: str) -> list[str]:
     """All cases of a set."""
     if name == ON_COMMANDS:
-        return list(COMMANDS)
-    return [*FITS] * (name != data.OF_LIBRARIES) + [case for case, (_, sets) in FLOWS.items() if name in sets]
+        return [case for case in COMMANDS if case != ON_DATA or os.environ.get("MTCLUSTER_DATA")]
+    fits = FEW_FITS.get(name, tuple(FITS))
+    return [*fits, *(case for case, (_, sets) in FLOWS.items() if name in sets)]
 
 
 def wanted(arguments: argparse.Namespace, folder: Path | None) -> dict[str, list[str]]:

@@ -21,6 +21,7 @@ from .record import Record
 
 TABLES = ("labels.csv", "centers.csv", "relations.csv", "changes.csv")
 TOLD = ("check", "verdict", "stability", "selection", "preparation", "columns", "estimator", "parameters")
+ON_DATA = "fit, penguins"  # needs the data folder
 Run = Callable[..., None]
 
 
@@ -100,6 +101,18 @@ def later(run: Run) -> None:
     run("predict", "first", "nowhere.csv", "--out", "never.csv")
 
 
+def pieces(run: Run) -> None:
+    """Files read piece by piece, from Parquet and from CSV."""
+    table = wine().drop(columns="kind")
+    for name, part in table.groupby("grower"):
+        part.to_parquet(f"{name}.parquet", index=False, row_group_size=20)
+    table.to_csv("wine.csv", index=False)
+    options = ("--task", "grower", "--clusters", "3", "--refits", "0", "--out-of-core")
+    run("fit", "Berg.parquet", "Hof.parquet", "Tal.parquet", *options, "--out", "of parquet")
+    run("fit", "wine.csv", *options, "--out", "of csv")
+    run("predict", "of csv", "Tal.parquet", "--out-of-core", "--out", "later")
+
+
 def penguins(run: Run) -> None:
     """A table as people have them."""
     source = Path(os.environ.get("MTCLUSTER_DATA") or "/", "tables", "penguins.csv")
@@ -114,7 +127,8 @@ COMMANDS: dict[str, Callable[[Run], None]] = {
     "fit, number": number,
     "fit, gaps": gaps,
     "fit, then others": later,
-    "fit, penguins": penguins,
+    "fit, pieces": pieces,
+    ON_DATA: penguins,
 }
 
 
@@ -144,9 +158,11 @@ def _run(record: Record, words: tuple[str, ...]) -> None:
     if "--out" not in words or code:
         return
     out = Path(words[words.index("--out") + 1])
-    if out.is_dir():
+    for path in sorted(out.rglob("part-*.parquet")):
+        record.put(f"{key} {path.name}", {name: values.to_numpy() for name, values in pd.read_parquet(path).items()})
+    if (out / "settings.json").exists():
         _folder(record, key, out)
-    elif out.suffix == ".csv":
+    elif out.is_file() and out.suffix == ".csv":
         _table(record, f"{key} labels", out)
 
 

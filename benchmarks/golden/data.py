@@ -17,9 +17,10 @@ from sklearn.datasets import load_digits, load_iris, make_blobs
 from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.preprocessing import normalize, scale
 
-MOST_ROWS, MOST_COLUMNS = 600, 400  # of a set of the data folder
+MOST_ROWS, MOST_COLUMNS = 600, 300  # of a set of the data folder
 TEXTS = ("comp", "rec", "orgs", "people", "webkb", "webkb6")  # how the names of sets of term counts begin
-OF_LIBRARIES = "other-libraries"  # a set for flows alone
+WHOLE = ("comp_vs_sci",)  # with all columns
+OF_LIBRARIES, MANY_ROWS, UNLINKED = "other-libraries", "many-rows", "no-common-column"  # sets for some cases alone
 FEW = 3  # rows of a task that is not placed, as it is too small
 Made = tuple[Any, Any, Any]
 
@@ -105,7 +106,7 @@ def smaller(rows: Rows) -> Rows:
             own = rng.permutation(np.flatnonzero(rows.tasks == task))
             kept[own[: max(round(len(own) * MOST_ROWS / n), least)]] = True
         rows = rows.take(kept)
-    if sparse.issparse(rows.X) and rows.X.shape[1] > MOST_COLUMNS:
+    if sparse.issparse(rows.X) and rows.X.shape[1] > MOST_COLUMNS and rows.name not in WHOLE:
         columns = np.sort(np.argsort(-rows.X.getnnz(axis=0), kind="stable")[:MOST_COLUMNS])
         X = rows.X[:, columns]
         rows = replace(rows, X=normalize(X) if is_text(rows.name) else X).take(X.getnnz(axis=1) > 0)
@@ -287,6 +288,12 @@ def flat() -> Made:
     return np.concatenate([X, X[:40]]), np.concatenate([y, y[:40]]), np.concatenate([tasks, tasks[:40]])
 
 
+def many_rows() -> Made:
+    """More rows than a consensus, a sort of losses or a map look at."""
+    X, y, tasks = blobs(24_000, 6, 5, 2.5, seed=14)
+    return X + 4 * np.random.default_rng(14).normal(size=(4, 6))[tasks], y, tasks
+
+
 def of_libraries() -> Made:
     """Fewer rows of tasks that lie apart, for arrays of other libraries."""
     X, y, tasks = moved()
@@ -307,9 +314,10 @@ GENERATED: dict[str, Callable[[], Made]] = {
     "small-tasks": small_tasks,
     "missing": missing,
     "columns": columns,
-    "no-common-column": apart,
+    UNLINKED: apart,
     "t-tailed": tails,
     "one-task": alone,
     "flat": flat,
+    MANY_ROWS: many_rows,
     OF_LIBRARIES: of_libraries,
 }

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import io
 import tempfile
 import warnings
 from collections.abc import Callable
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from scipy import sparse
 
 from . import states
-from .data import OF_LIBRARIES, Rows
+from .data import MANY_ROWS, OF_LIBRARIES, UNLINKED, Rows
 from .fits import SEED
 from .record import Record
 
@@ -20,7 +23,6 @@ LIVING = (
     "digits-shifted", "iris-two-tasks", "blobs-moved", "blobs-absent", "scales", "counts", "unit-rows", "missing",
     "t-tailed", "small-tasks", "penguins_island", "cellmix3", "kang_pbmc", "wisdm8", "heart_disease", "webkb",
 )  # fmt: skip
-FRAMES = ("columns", "no-common-column")
 COUNTED = ("iris-two-tasks", "blobs-absent", "penguins_island")
 KINDS = {
     "SPMTC": ("SPMTC", {}),
@@ -219,6 +221,76 @@ def on_other_arrays(rows: Rows, record: Record) -> None:
                 record.predictions(model, rows, f"{name} ", xp.asarray)
 
 
+def on_a_cluster(rows: Rows, record: Record) -> None:
+    """Chunks of Dask on a process of their own."""
+    import dask.array as da
+    from distributed import Client, LocalCluster
+
+    options = {"n_workers": 1, "threads_per_worker": 1, "processes": True, "host": "127.0.0.1"}
+    with LocalCluster(dashboard_address=None, **options) as cluster, Client(cluster):
+        X = da.from_array(rows.X, chunks=(140, -1))
+        for name in ("SPMTC", "SPMTC λ1 = 0.5"):
+            model = made(name, rows)
+            if record.fit(model, lambda m: m.fit(X, tasks=rows.tasks), name) is not None:
+                record.attributes(model, f"{name} ")
+
+
+def kinds_of_input(rows: Rows, record: Record) -> None:
+    """Frames with a column of tasks, lists, integers, AnnData, and what is printed on the way."""
+    import anndata
+    import polars
+
+    names = [f"x{i}" for i in range(rows.X.shape[1])]
+    frame = pd.DataFrame(rows.X, columns=names).assign(place=rows.tasks)
+    inputs = {"pandas": (frame, "place"), "polars": (polars.DataFrame(frame), "place")}
+    inputs["list"] = [part.to_numpy() for _, part in frame[names].groupby(rows.tasks)], None
+    inputs["integers"] = np.round(10 * rows.X).astype(int), rows.tasks
+    inputs["columns first"] = np.asfortranarray(rows.X), rows.tasks.tolist()
+    for name, (X, tasks) in inputs.items():
+        model = made("SPMTC", rows)
+        if record.fit(model, lambda m, X=X, tasks=tasks: m.fit(X, tasks=tasks), name) is not None:
+            record.attributes(model, f"{name} ")
+            record.guard(f"{name} predict", lambda m=model, X=X, tasks=tasks: m.predict(X, tasks=tasks))
+    X, tasks = rows.X, rows.tasks
+    record.guard("fit_predict", lambda: made("LSSMTC euclidean", rows).fit_predict(X, tasks=tasks))
+    record.guard("fit_transform", lambda: made("SPMTC", rows).fit_transform(X, tasks=tasks))
+    record.guard("names of features", lambda: made("SPMTC", rows).fit(X, tasks=tasks).get_feature_names_out())
+    said = io.StringIO()
+    with redirect_stdout(said):
+        made("SPMTC", rows, verbose=1).fit(X, tasks=tasks)
+    record.put("printed", said.getvalue().splitlines())
+    cells = anndata.AnnData(X, obs=pd.DataFrame({"batch": [f"b{k}" for k in tasks]}, index=frame.index.astype(str)))
+    record.guard("anndata", lambda: _of_cells(cells, rows))
+
+
+def _of_cells(cells: Any, rows: Rows) -> dict[str, Any]:
+    """What a fit writes into an AnnData object."""
+    from mtcluster.interop import fit_anndata
+
+    fit_anndata(cells, "batch", n_clusters=rows.n_clusters, random_state=SEED)
+    uns = {name: value for name, value in cells.uns["mtcluster"].items() if name != "params"}
+    return {"obs": cells.obs.astype(str), "obsm": dict(cells.obsm), "uns": uns}
+
+
+def folds_and_sets(rows: Rows, record: Record) -> None:
+    """Folds, scores of folds, and generated task sets."""
+    import sklearn
+    from sklearn.model_selection import cross_val_score
+
+    from mtcluster import datasets
+    from mtcluster.model_selection import LeaveOneTaskOut, TaskKFold
+
+    for name, folds in (("k folds", TaskKFold(3, shuffle=True, random_state=0)), ("one task", LeaveOneTaskOut())):
+        record.guard(name, lambda f=folds: [test for _, test in f.split(rows.X, tasks=rows.tasks)])
+    with sklearn.config_context(enable_metadata_routing=True):
+        model = made("SPMTC", rows).set_fit_request(tasks=True).set_score_request(tasks=True)
+        asked = {"cv": TaskKFold(3), "params": {"tasks": rows.tasks}}
+        record.guard("scores", lambda: cross_val_score(model, rows.X, **asked))
+    differ = {"absent": 0.3, "offset": 1.0, "correlation": 0.4, "outliers": 0.1, "balance": 0.8, "random_state": 2}
+    record.guard("blobs", lambda: list(datasets.make_multitask_blobs([30, 40], 5, n_tasks=2, **differ)))
+    record.guard("digits", lambda: list(datasets.load_digits_tasks()))
+
+
 def refused(rows: Rows, record: Record) -> None:
     """What is refused, and in which words."""
     X, tasks, c = rows.X, rows.tasks, rows.n_clusters
@@ -249,16 +321,19 @@ def refused(rows: Rows, record: Record) -> None:
 
 Flow = Callable[[Rows, Record], None]
 FLOWS: dict[str, tuple[Flow, tuple[str, ...]]] = {
-    **{f"adapt {kind}": (adapting(kind), (*LIVING, "columns")) for kind in KINDS},
+    **{f"adapt {kind}": (adapting(kind), (*LIVING, "columns", *(MANY_ROWS,) * (kind == "SPMTC"))) for kind in KINDS},
     **{f"stream {kind}": (streaming(kind), LIVING) for kind in KINDS if kind != "mixture"},
-    "stream forgetting": (streaming("SPMTC", forgetting=0.5), LIVING),
+    "stream forgetting": (streaming("SPMTC", forgetting=0.5), (*LIVING, MANY_ROWS)),
     **{f"previous {kind}": (continuing(kind), LIVING) for kind in KINDS},
     "number of clusters": (number_chosen, COUNTED),
     "stability": (sureness, ("iris-two-tasks", "blobs-moved", "unit-rows")),
-    "geometry": (by_geometry, ("no-common-column",)),
+    "geometry": (by_geometry, (UNLINKED,)),
     "files": (files, ("iris-two-tasks", "blobs-absent")),
     "dask": (on_dask, (OF_LIBRARIES,)),
     "other arrays": (on_other_arrays, (OF_LIBRARIES,)),
+    "dask cluster": (on_a_cluster, (OF_LIBRARIES,)),
+    "inputs": (kinds_of_input, ("blobs-moved",)),
+    "folds and sets": (folds_and_sets, ("iris-two-tasks",)),
     "refused": (refused, ("iris-two-tasks",)),
 }
 
