@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 from fnmatch import fnmatch
 from io import BytesIO
@@ -81,7 +82,9 @@ def stamp() -> str:
 
 def record_here(name: str, cases: list[str], out: Path, folder: Path | None) -> None:
     """Record cases of a set with the library on the path, in this process."""
-    rows = None if name == ON_COMMANDS else data.load(name, folder)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        rows = None if name == ON_COMMANDS else data.load(name, folder)
     found = {}
     for case in cases:
         record, began = Record(), perf_counter()

@@ -152,7 +152,7 @@ def _run(record: Record, words: tuple[str, ...]) -> None:
             code = ended.code
     record.put(f"{key} code", code)
     if code:
-        record.put(f"{key} says", errors.getvalue())
+        record.put(f"{key} says", [line for line in errors.getvalue().splitlines() if not line.startswith("[")])
     text = said.getvalue()
     record.put(f"{key} prints", _told(text))
     if "--out" not in words or code:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,7 +13,8 @@ from .record import Record
 RELATIVE, SINGLE = 1e-9, 1e-5  # of numbers, and of those of fits in single precision
 ROUNDING = 1e-12  # of the largest number of an array, and absolute where that is smaller than 1
 LINES = 60
-NAMED = 6  # sets of a line
+NAMED = 5  # sets or fits of a line
+LONG = 280  # characters of a line
 
 
 @dataclass(frozen=True)
@@ -141,15 +142,29 @@ def _of_values(a: Any, b: Any, rtol: float, at: str = "") -> Any:
         yield np.nan, f"{at} {str(a)[:100]!r} → {str(b)[:100]!r}".strip()
 
 
-def grouped(keys: dict[tuple[str, str, str], Any], told: bool = True) -> list[str]:
-    """Keys by fit and what, with the sets where they are; the most frequent first."""
-    groups: dict[tuple[str, str], list[tuple[str, Any]]] = defaultdict(list)
-    for (name, case, what), value in keys.items():
-        groups[case, what].append((name, value))
-    lines = []
-    for (case, what), found in sorted(groups.items(), key=lambda item: -len(item[1])):
-        sets = ", ".join(name for name, _ in found[:NAMED]) + f" and {len(found) - NAMED} more" * (len(found) > NAMED)
-        first = found[0][1]
-        words = f": {first.told}" if told and isinstance(first, Difference) else f", only {first}"
-        lines.append(f"{case} | {what}: {len(found)} set(s) ({sets}){words}"[:300])
+def grouped(keys: dict[tuple[str, str, str], Any]) -> list[str]:
+    """Keys in as few lines as a simple way finds: each tells one recorded thing of many fits, or one fit in many."""
+    left, lines = dict(keys), []
+    while left:
+        fits, things = (Counter(key[i] for key in left) for i in (1, 2))
+        (fit, most), (thing, many) = fits.most_common(1)[0], things.most_common(1)[0]
+        own = [key for key in left if (key[2] == thing if many >= most else key[1] == fit)]
+        found = [left.pop(key) for key in own]
+        sets = _some(list(dict.fromkeys(key[0] for key in own)))
+        others = list(dict.fromkeys(key[1 if many >= most else 2] for key in own))
+        what = f"{thing} of {_some(others)}" if many >= most else f"{fit}: {_some(others)}"
+        lines.append(f"{len(own):5} × {what}, in {sets}; {_first(found)}"[:LONG])
     return lines
+
+
+def _some(names: list[str]) -> str:
+    more = len(names) - NAMED
+    return ", ".join(names[:NAMED]) + f" and {more} more" * (more > 0)
+
+
+def _first(found: list[Any]) -> str:
+    """What the first difference is, and the largest of all; or in which state it is."""
+    if not isinstance(found[0], Difference):
+        return f"only {found[0]}"
+    largest = [one.largest for one in found if np.isfinite(one.largest)]
+    return f"the first: {found[0].told}" + (f"; at most {max(largest):.1e}" if largest else "")

@@ -269,7 +269,8 @@ def _of_cells(cells: Any, rows: Rows) -> dict[str, Any]:
 
     fit_anndata(cells, "batch", n_clusters=rows.n_clusters, random_state=SEED)
     uns = {name: value for name, value in cells.uns["mtcluster"].items() if name != "params"}
-    return {"obs": cells.obs.astype(str), "obsm": dict(cells.obsm), "uns": uns}
+    obs = {name: own.to_numpy(float if own.dtype.kind == "f" else str) for name, own in cells.obs.items()}
+    return {"obs": obs, "obsm": dict(cells.obsm), "uns": uns}
 
 
 def folds_and_sets(rows: Rows, record: Record) -> None:
