@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from benchmarks.same_labels import accuracy, data_sets
+from benchmarks.golden.data import data_sets
+from benchmarks.same_labels import accuracy
 from joblib import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
