@@ -15,14 +15,43 @@ import json
 import re
 from collections.abc import Mapping
 from contextlib import redirect_stdout
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-# Name of a fitted attribute → other names of it. Without any, `model.fitted_` is asked for the name without "_".
-ALSO: dict[str, tuple[str, ...]] = {}
+# Name of a fitted attribute → other names of it, with dots. Without any, `model.fitted_` is asked without the "_".
+ALSO: dict[str, tuple[str, ...]] = {
+    "shared_centers_": ("fitted_.centers.M",),
+    "subspace_": ("fitted_.centers.W",),
+    "task_scales_": ("fitted_.centers.offsets.s",),
+    "cluster_support_": ("fitted_.support",),
+    "feature_presence_": ("fitted_.has",),
+    "task_indices_": ("fitted_.rows.tasks",),
+    "weight_trace_": ("fitted_.rows.weights",),
+    "fractions_": ("fitted_.rows.fractions",),
+    "admitted_": ("fitted_.rows.admitted",),
+    "map_": ("fitted_.rows.map",),
+    "map_rows_": ("fitted_.rows.map_rows",),
+    "metric_covariance_": ("fitted_.centers.geometry.tied.K",),
+    "metric_rest_": ("fitted_.centers.geometry.tied.rest",),
+    "metric_directions_": ("fitted_.centers.geometry.tied.V",),
+    "cluster_covariances_": ("fitted_.centers.geometry.K",),
+    "log_proportions_": ("fitted_.centers.log_shares",),
+    "metric_": ("decisions_.metric",),
+    "membership_": ("decisions_.membership",),
+    "novelty_losses_": ("fitted_.ordinary.losses",),
+    "novelty_ratios_": ("fitted_.ordinary.ratios",),
+    "novelty_scores_": ("fitted_.ordinary.scores",),
+    "joined_": ("fitted_.groups.joined",),
+    "loss_scales_": ("fitted_.groups.scales",),
+    "group_centers_": ("fitted_.groups.centers",),
+    "group_tasks_": ("fitted_.groups.tasks",),
+    "n_samples_fit_": ("fitted_.rows.n_all",),
+    "statistics_": ("fitted_.sums",),
+}
 UNTOLD = ("date", "versions", "seconds", "sha256", "out", "files", "format", "bytes")  # keys that are never the same
 
 
@@ -75,7 +104,7 @@ def get(model: Any, name: str) -> Any:
     for one in (name, *ALSO.get(name, ())):
         for owner, attribute in ((model, one), (inside, one), (inside, one.removesuffix("_"))):
             try:
-                found = getattr(owner, attribute)
+                found = attrgetter(attribute)(owner)
             except AttributeError:
                 continue
             if found is not None:

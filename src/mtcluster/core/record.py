@@ -12,10 +12,9 @@ so that a record of one run may do without R.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field, fields, replace
-from functools import cache
-from typing import Any, Self, cast
+from typing import Any, Self
 
 import numpy as np
 
@@ -46,11 +45,16 @@ class Declared:
         return values.shape[position] == 1 and self.letters[position].endswith("?")
 
 
-@cache
-def declared(kind: Hashable) -> tuple[Declared, ...]:
+_KNOWN: dict[type, tuple[Declared, ...]] = {}
+
+
+def declared(kind: type) -> tuple[Declared, ...]:
     """List the arrays of a class of records."""
-    marked = ((one.name, one.metadata) for one in fields(cast(Any, kind)))
-    return tuple(Declared(name, marks["axes"], marks["fill"]) for name, marks in marked if "axes" in marks)
+    if kind not in _KNOWN:
+        marked = ((one.name, one.metadata) for one in fields(kind))
+        found = (Declared(name, marks["axes"], marks["fill"]) for name, marks in marked if "axes" in marks)
+        _KNOWN[kind] = tuple(found)
+    return _KNOWN[kind]
 
 
 @dataclass(frozen=True, eq=False)

@@ -699,10 +699,9 @@ class MultiTaskClusterer(
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         own = self.__dict__
-        tables = {"coupling": COUPLINGS, "membership": MEMBERSHIPS}
-        parts = [table[own[name]] for name, table in tables.items() if own.get(name) in table]
-        tags.input_tags.allow_nan = all(part.supports.missing for part in parts)
-        tags.array_api_support = all(part.supports.gpu for part in parts[:1])
+        coupling, membership = COUPLINGS.get(own.get("coupling", "")), MEMBERSHIPS.get(own.get("membership", ""))
+        tags.input_tags.allow_nan = all(part is None or part.supports.missing for part in (coupling, membership))
+        tags.array_api_support = coupling is None or coupling.supports.gpu
         # scikit-learn's sparse checks read this of whatever has predict_proba, and stumble over None.
         tags.classifier_tags = ClassifierTags(multi_class=False)
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
