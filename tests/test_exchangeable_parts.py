@@ -80,8 +80,8 @@ def test_a_new_weighting_rule_is_taken_by_name_while_it_is_registered(blobs, reg
     registered(WEIGHTINGS, HalfWeights)
     fitted = clone(model).fit(blobs.X, tasks=blobs.tasks)
     assert fitted.decisions_.weighting == "half"
-    assert set(np.unique(fitted.weight_trace_[0])) == {0.5, 1.0}
-    for fraction, weights in zip(fitted.fractions_, fitted.weight_trace_, strict=True):
+    assert set(np.unique(fitted.fitted_.rows.weights[0])) == {0.5, 1.0}
+    for fraction, weights in zip(fitted.fitted_.rows.fractions, fitted.fitted_.rows.weights, strict=True):
         assert np.mean(weights == 1) == pytest.approx(fraction, abs=0.03)
     monkeypatch.undo()
     assert "half" not in WEIGHTINGS
@@ -127,15 +127,15 @@ def test_a_new_coupling_fits_by_name_and_is_refused_where_it_says_so(blobs, regi
 def test_an_open_fit_asks_a_coupling_what_it_can_do(blobs, registered):
     registered(COUPLINGS, Limited())
     model = SPMTC(4, coupling="limited", random_state=0).fit(blobs.X, tasks=blobs.tasks)
-    assert (model.task_offset_, model.decisions_.task_offset_reason) == ("none", "unsupported")
+    assert (model.fitted_.task_offset, model.decisions_.task_offset_reason) == ("none", "unsupported")
     assert model.decisions_.within_weight_reason == "coupling"
-    assert_array_equal(model.within_weight_, Consensus().within_weight)
+    assert_array_equal(model.fitted_.within_weight, Consensus().within_weight)
 
 
 def test_a_new_form_of_memberships_is_refused_where_it_says_so(blobs, registered):
     registered(MEMBERSHIPS, Grounded())
     model = LSSMTC(4, membership="grounded", within_weight=0.5, random_state=0).fit(blobs.X, tasks=blobs.tasks)
-    assert model.membership_ == "grounded"
+    assert model.decisions_.membership == "grounded"
     with pytest.raises(ValueError, match="task_offset='scale' cannot go with membership='grounded'"):
         clone(model).set_params(task_offset="scale").fit(blobs.X, tasks=blobs.tasks)
 

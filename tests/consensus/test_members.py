@@ -20,13 +20,14 @@ from mtcluster.consensus.members import (
 from mtcluster.core.blocks import Blocks
 from mtcluster.core.jobs import weighted_sums
 from mtcluster.core.model import Model
+from mtcluster.core.sharing import Share
 from mtcluster.core.sampling import Sampling
 from mtcluster.core.solver import alternate
 from mtcluster.datasets import make_multitask_blobs
 from mtcluster.metrics import clustering_accuracy
 
 SMOOTHINGS, WEIGHTS = ((5, 1), (5, 2), (10, 2)), (0.3, 0.5)
-APART, TOGETHER = Model(4, 1.0, 4), Model(4, 0.0, 4)
+APART, TOGETHER = Model(4, Share.of(1.0), 4), Model(4, Share.of(0.0), 4)
 
 
 def parts_of(data):

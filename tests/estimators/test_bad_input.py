@@ -378,8 +378,8 @@ def test_the_metric_of_rows_in_single_precision_is_a_covariance():
     rows = (1e4 * rng.normal(size=(4, 8)))[np.arange(40) % 4].astype(np.float32)
     for kind in (SPMTC, LSSMTC, MultiTaskGaussianMixture):
         model = kind(2, random_state=0).fit(rows + rng.normal(scale=0.01, size=rows.shape).astype(np.float32))
-        if model.metric_ == "shared":
-            values = np.linalg.eigvalsh(model.metric_covariance_.astype(np.float64))
+        if model.decisions_.metric == "shared":
+            values = np.linalg.eigvalsh(model.fitted_.centers.geometry.tied.K.astype(np.float64))
             assert values[0] > -1e-6 * values[-1]
 
 

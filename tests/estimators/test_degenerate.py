@@ -49,8 +49,10 @@ def test_strange_data_get_a_finite_answer(X, parameters, dtype):
     for name in ("memberships_", "losses_", "weight_trace_", "task_centers_", "shared_centers_", "subspace_"):
         assert np.all(np.isfinite(getattr(model, name))), name
     assert_allclose(model.memberships_.sum(axis=1), 1, rtol=1e-5)
-    W, l = model.subspace_.astype(np.float64), model.subspace_.shape[1]
-    measured = W if model.metric_ == "euclidean" else np.linalg.solve(model.metric_covariance_, W)
+    W, l = model.fitted_.centers.W.astype(np.float64), model.fitted_.centers.W.shape[1]
+    measured = (
+        W if model.decisions_.metric == "euclidean" else np.linalg.solve(model.fitted_.centers.geometry.tied.K, W)
+    )
     assert_allclose(W.T @ measured, np.eye(l), atol=1e-8 if dtype == np.float64 else 1e-5)
     assert_array_equal(model.predict(X, tasks=tasks), model.labels_)
 
@@ -114,7 +116,7 @@ def test_many_small_tasks_find_a_consensus():
     y = rng.integers(3, size=600)
     X, tasks = centers[y] + rng.normal(size=(600, 5)), np.repeat(np.arange(60), 10)
     model = SPMTC(3, random_state=0).fit(X, tasks=tasks)
-    assert np.all(model.within_weight_ < 1)
+    assert np.all(model.fitted_.within_weight < 1)
     assert clustering_accuracy(y, model.labels_) > 0.9
 
 
@@ -125,7 +127,7 @@ def test_a_task_without_one_of_the_clusters():
     model = SPMTC(3, random_state=0).fit(X, tasks=np.repeat([0, 1], [60, 40]))
     assert len(set(model.labels_[60:])) == 2
     absent = ({0, 1, 2} - set(model.labels_[60:])).pop()
-    shared = (model.shared_centers_ @ model.subspace_.T)[absent]
+    shared = (model.fitted_.centers.M @ model.fitted_.centers.W.T)[absent]
     assert_allclose(model.task_centers_[1, absent], shared + model.task_offsets_[1], atol=0.5)
 
 

@@ -10,8 +10,8 @@ from mtcluster.core.pacing import Schedule
 from mtcluster.core.solver import still_best
 from mtcluster.core.starts import STARTS
 from mtcluster.estimators._multistart import best_of
-from mtcluster.estimators._progress import FitProgress
-from mtcluster.estimators._validation import open_rows
+from mtcluster.estimators.progress import FitProgress
+from mtcluster.estimators.input import open_rows
 
 from ..core.tools import model_of
 
@@ -98,9 +98,9 @@ def test_decisions_name_the_starts_that_were_tried(blobs, estimator, more, start
 
 def test_a_paced_fit_from_per_task_starts_is_the_plain_model(blobs):
     model = SPMTC(4, init="per-task", within_weight=0.5, random_state=0).fit(blobs.X, tasks=blobs.tasks)
-    assert_array_equal(model.within_weight_, 0.5)
+    assert_array_equal(model.fitted_.within_weight, 0.5)
     assert (model.decisions_.max_iter, model.decisions_.warmup_iter) == (50, 20)
-    assert model.task_offset_ == "none"
+    assert model.fitted_.task_offset == "none"
     assert len(model.objective_trace_) == 7
 
 

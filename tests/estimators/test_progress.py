@@ -9,7 +9,7 @@ import pytest
 
 from mtcluster import LSSMTC, SPMTC
 from mtcluster.core.pacing import Schedule
-from mtcluster.estimators._progress import FitProgress, bar, tell, warn_user, watched
+from mtcluster.estimators.progress import FitProgress, bar, tell, warn_user, watched
 
 
 class Listener:

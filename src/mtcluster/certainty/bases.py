@@ -119,7 +119,7 @@ def _kmeans(rows: Blocks, numbers: list[int], offsets: Offsets, seed: list[int])
     c, Z = max(numbers), np.zeros((len(numbers) * SEEDINGS, max(numbers), rows.n_features))
     for g, number in enumerate(numbers):
         rng, at = np.random.default_rng([*seed, number]), slice(g * SEEDINGS, (g + 1) * SEEDINGS)
-        Z[at, :number] = seeds(rows.place.blocks, number, offsets, rng, SEEDINGS, SEEDED)
+        Z[at, :number] = seeds(rows.place.blocks, number, rng, SEEDINGS, SEEDED, offsets)
     model = Model(c, Share.of(0.0), c, holds=_first(numbers), offsets=offsets)
     state = state_at(rows, model, Z)
     result = alternate(rows, model, state, max_iter=SEED_ITER, tol=SEED_TOL)
@@ -133,7 +133,7 @@ def _by_task(rows: Blocks, numbers: list[int], seed: list[int]) -> list[list[Arr
     Ms = np.zeros((len(numbers) * SEEDINGS, len(blocks), c, rows.n_features))
     for g, number in enumerate(numbers):
         rng, at = np.random.default_rng([*seed, number]), slice(g * SEEDINGS, (g + 1) * SEEDINGS)
-        Ms[at, :, :number] = np.stack([seeds([b], number, NOWHERE, rng, SEEDINGS, SEEDED) for b in blocks], axis=1)
+        Ms[at, :, :number] = np.stack([seeds([b], number, rng, SEEDINGS, SEEDED) for b in blocks], axis=1)
     model = Model(c, Share.of(1.0), c, holds=_first(numbers))
     state = alternate(rows, model, state_at(rows, model, Ms[:, 0], Ms), max_iter=SEED_ITER, tol=SEED_TOL).state
     labels = sorted_by_task(rows, state, len(numbers), 1)

@@ -239,11 +239,11 @@ def _sown(
     for size, rng in zip(drawn, rngs, strict=True):
         setting = runs[first // n].setting
         offsets = Offsets.of(setting.offsets[sharing])
-        found = seeds(some, setting.n_clusters, offsets, rng, size, SEEDED)
+        found = seeds(some, setting.n_clusters, rng, size, SEEDED, offsets)
         for i, held in enumerate(np.asarray(holds[first : first + size].any(axis=1))):
             Z[first + i, held] = found[i, : held.sum()]
         for k in np.flatnonzero(alone):
-            own_seeds[first, k] = seeds([blocks[k]], setting.n_clusters, NOWHERE, rng, size, SEEDED)
+            own_seeds[first, k] = seeds([blocks[k]], setting.n_clusters, rng, size, SEEDED)
         first += size
     placed = model.offsets.take("R", np.repeat(np.arange(len(runs)), n))
     plain = Model(c, Share.of(np.where(alone, 1.0, 0.0)), c, holds=holds, offsets=placed)

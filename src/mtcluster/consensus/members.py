@@ -42,14 +42,14 @@ def tightest(blocks: list[Block], n_clusters: int, n_runs: int, rng: np.random.G
 
 def pooled(rows: Blocks, model: Model, n: int, rng: np.random.Generator) -> State:
     """Labels by n seedings of all rows together."""
-    Z = seeds(rows.place.blocks, model.n_clusters, NOWHERE, rng, n, SEEDED).astype(DTYPE)
+    Z = seeds(rows.place.blocks, model.n_clusters, rng, n, SEEDED).astype(DTYPE)
     return state_at(rows, model, Z)
 
 
 def by_task(rows: Blocks, model: Model, n: int, rng: np.random.Generator) -> State:
     """Labels by n seedings of each task on its own."""
     most = max(SEEDED // len(rows.place.blocks), 20 * model.n_clusters)
-    Ms = np.stack([seeds([b], model.n_clusters, NOWHERE, rng, n, most) for b in rows.place.blocks], axis=1)
+    Ms = np.stack([seeds([b], model.n_clusters, rng, n, most) for b in rows.place.blocks], axis=1)
     return state_at(rows, model, Ms[:, 0], Ms)
 
 

@@ -23,7 +23,7 @@ def kmeans(
     """k-means of all rows of the blocks together, so many times: of several short runs the best goes to its end."""
     model = Model(n_clusters, Share.of(0.0), min(n_clusters, blocks[0].X.shape[1]), offsets=offsets)
     rows = Blocks(blocks)
-    Z = seeds(blocks, n_clusters, offsets, rng, n_runs * SEEDINGS)
+    Z = seeds(blocks, n_clusters, rng, n_runs * SEEDINGS, offsets=offsets)
     state = state_at(rows, model, Z)
     best = race(rows, model, state, np.repeat(np.arange(n_runs), SEEDINGS), max_iter=TRIAL_ITER, tol=0.0)
     return alternate(rows, model, best.state, max_iter=KMEANS_ITER, tol=1e-6)
@@ -32,10 +32,10 @@ def kmeans(
 def seeds(
     blocks: list[Block],
     n_clusters: int,
-    offsets: Offsets,
     rng: np.random.Generator,
     n_runs: int,
     most: int | None = None,
+    offsets: Offsets = NOWHERE,
 ) -> Array:
     """For each run c rows (R, c, d) drawn by greedy k-means++ (Arthur and Vassilvitskii), in the common frame.
 
