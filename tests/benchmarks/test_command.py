@@ -1,31 +1,30 @@
-"""`mtcluster benchmark paper` from the outside: what it leaves, and every way in which it can be cut short."""
+"""`python -m benchmarks paper` from the outside: what it leaves, and every way in which it can be cut short."""
 
-import os
 import re
 import resource
 import shutil
 import signal
 import subprocess
 import sys
-import xml.dom.minidom
+from pathlib import Path
 
 import pandas as pd
 import pytest
-
-from mtcluster.benchmark.pages import Grid, Picture, Text, latex, markdown, page, plain
-from mtcluster.benchmark.runs import RunFile, locked
-from mtcluster.cli.main import main
+from benchmarks.evaluation import command as command_line
+from benchmarks.evaluation.command import main
+from benchmarks.evaluation.store import RUN, RunFile, locked
 
 pytestmark = pytest.mark.slow  # whole benchmarks, if small ones
+ROOT = Path(__file__).parents[2]
 SMALL = ["--quick", "--sets", "PEOPLEvsPLACES", "--methods", "KM,LSSMTC,SPMTC-s", "--runs", "2", "--jobs", "1"]
 
 
 def command(data, out, *more):
-    return ["benchmark", "paper", "--data", str(data), "--out", str(out), *SMALL, *more]
+    return ["paper", "--data", str(data), "--out", str(out), *SMALL, *more]
 
 
 def scores(folder):
-    return sorted((row.spec(), row.task, row.acc, row.nmi, row.auc) for row in RunFile(folder).read())
+    return sorted(RunFile(folder).read()[[*RUN, "task", "acc", "nmi", "auc"]].itertuples(index=False, name=None))
 
 
 @pytest.fixture(scope="module")
@@ -58,8 +57,9 @@ def test_a_second_run_into_the_folder_needs_resume(tiny_data, finished, capsys):
 
 def test_pages_are_written_again_from_the_rows_of_the_folder(finished, tmp_path, capsys):
     shutil.copy(finished / "runs.parquet", tmp_path)  # as a folder of results is passed on
-    assert main(["benchmark", "paper", "--out", str(tmp_path), "--pages"]) == 0
-    assert "Pages of" in capsys.readouterr().out
+    assert main(["paper", "--out", str(tmp_path), "--pages"]) == 0
+    n_runs = len(RunFile(finished).read()[RUN].drop_duplicates())
+    assert f"Pages of {n_runs} runs" in capsys.readouterr().out
     for name in ("tables.md", "findings.md"):
         old, new = ((folder / name).read_text().splitlines() for folder in (finished, tmp_path))
         assert [line for line in old if "Made by" not in line] == [line for line in new if "Made by" not in line]
@@ -67,10 +67,10 @@ def test_pages_are_written_again_from_the_rows_of_the_folder(finished, tmp_path,
 
 
 def test_pages_need_rows(tmp_path, capsys):
-    assert main(["benchmark", "paper", "--out", str(tmp_path), "--pages"]) == 2
+    assert main(["paper", "--out", str(tmp_path), "--pages"]) == 2
     assert "there is neither runs.csv nor runs.parquet" in capsys.readouterr().err
     (tmp_path / "runs.parquet").write_text("no rows")
-    assert main(["benchmark", "paper", "--out", str(tmp_path), "--pages"]) == 2
+    assert main(["paper", "--out", str(tmp_path), "--pages"]) == 2
     assert "runs.parquet is not a file of runs" in capsys.readouterr().err
 
 
@@ -85,7 +85,7 @@ def test_a_folder_with_parquet_alone_is_resumed(tiny_data, finished, tmp_path, c
 
 def test_the_data_folder_has_to_be_named(tiny_data, tmp_path, capsys, monkeypatch):
     monkeypatch.delenv("MTCLUSTER_DATA", raising=False)
-    line = ["benchmark", "peers", "--out", str(tmp_path / "out"), "--quick", "--sets", "Heart", "--methods", "KM"]
+    line = ["peers", "--out", str(tmp_path / "out"), "--quick", "--sets", "Heart", "--methods", "KM"]
     assert main(line) == 2
     assert "--data is needed" in capsys.readouterr().err
     monkeypatch.setenv("MTCLUSTER_DATA", str(tiny_data))
@@ -129,7 +129,7 @@ def test_a_wrong_data_folder_is_said_before_anything_runs(tmp_path, capsys):
     (tmp_path / "empty").mkdir()
     assert main(command(tmp_path / "empty", tmp_path / "out")) == 2
     assert "the data set PEOPLEvsPLACES is needed as people_vs_places.npz" in capsys.readouterr().err
-    assert RunFile(tmp_path / "out").read() == []
+    assert len(RunFile(tmp_path / "out").read()) == 0
 
 
 def test_a_damaged_data_file_is_named(tiny_data, tmp_path, capsys):
@@ -141,6 +141,21 @@ def test_a_damaged_data_file_is_named(tiny_data, tmp_path, capsys):
     assert "people_vs_places.npz cannot be read" in capsys.readouterr().err
 
 
+def test_methods_whose_packages_are_missing_are_left_out_by_default_and_told(monkeypatch, capsys):
+    monkeypatch.setattr(command_line, "find_spec", lambda name: None)
+    options = command_line.make_parser().parse_args(["integration", "--out", "x"])
+    assert "LIGER KM" not in options.methods
+    assert "Harmony KM" in options.methods
+    with pytest.raises(SystemExit):
+        main(["integration", "--help"])
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "default: all but LIGER KM, as pyliger is missing" in printed
+    assert "also real sets, many features" in printed
+    with pytest.raises(SystemExit):
+        main(["paper", "--help"])
+    assert "LIGER" not in capsys.readouterr().out
+
+
 def test_two_benchmarks_into_one_folder_are_refused(tiny_data, tmp_path, capsys):
     with locked(tmp_path):
         assert main(command(tiny_data, tmp_path)) == 2
@@ -148,25 +163,24 @@ def test_two_benchmarks_into_one_folder_are_refused(tiny_data, tmp_path, capsys)
 
 
 INTERRUPTED = """
-import os, runpy, signal, sys
-from mtcluster.benchmark import runs
+import os, runpy, signal
+from benchmarks.evaluation.store import RunFile
 signal.signal(signal.SIGINT, signal.default_int_handler)
-read = runs._lines
-def lines(rows, *, header):
-    lines.n += len(rows := list(rows))
-    if lines.n > 4:
+append = RunFile.append
+def counting(file, rows):
+    append(file, rows)
+    counting.n += len(rows)
+    if counting.n > 4:
         os.kill(os.getpid(), signal.SIGINT)
-    return read(rows, header=header)
-lines.n, runs._lines = 0, lines
-runpy.run_module("mtcluster", run_name="__main__", alter_sys=True)
+counting.n, RunFile.append = 0, counting
+runpy.run_module("benchmarks", run_name="__main__", alter_sys=True)
 """
 
 
-def start(tiny_data, out, how=("-m", "mtcluster"), **options):
+def start(tiny_data, out, how=("-m", "benchmarks"), **options):
     line = [sys.executable, *how, *command(tiny_data, out)]
-    return subprocess.Popen(
-        line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ}, **options
-    )
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    return subprocess.Popen(line, cwd=ROOT, **pipes, **options)
 
 
 def test_a_full_disk_loses_no_finished_run(tiny_data, finished, tmp_path):
@@ -196,23 +210,3 @@ def test_ctrl_c_loses_no_finished_run(tiny_data, finished, tmp_path):
     assert set(kept) <= set(scores(finished))
     assert main(command(tiny_data, tmp_path, "--resume")) == 0
     assert scores(tmp_path) == scores(finished)
-
-
-PARTS = [
-    Text("A <b> & 5 %", 1),
-    Text("λ1 ≥ 2_x"),
-    Grid(["m", "x"], [["a<b", "1"], ["c", "2"]], {(1, 1)}),
-    Picture("f/p.png", "a & b"),
-]
-
-
-def test_pages_are_escaped_and_well_formed():
-    html = page(PARTS, "t & t")
-    assert "A &lt;b&gt; &amp; 5 %" in html
-    assert "<td><b>2</b></td>" in html
-    body = html[html.index("<body>") : html.index("</html>")].replace("<img", "<img/><x").replace('">', '"></x>', 0)
-    xml.dom.minidom.parseString(body.replace("<img/><x", "<img").replace('alt="a &amp; b">', 'alt="a &amp; b"/>'))
-    assert r"A <b> \& 5 \%" in latex(PARTS)
-    assert r"\textbf{2}" in latex(PARTS)
-    assert plain(PARTS) == "A <b> & 5 %\n\nλ1 ≥ 2_x\n\nm     x\na<b   1\nc    2*\n"
-    assert markdown(PARTS).splitlines()[4:8] == ["| m | x |", "| --- | --- |", "| a<b | 1 |", "| c | **2** |"]

@@ -2,9 +2,8 @@
 
 import numpy as np
 import pytest
+from benchmarks.evaluation.data import FILES, PLAIN_FILES
 from scipy import sparse
-
-from mtcluster.benchmark.views import FILES, PLAIN_FILES
 
 
 def write_set(folder, name, n_tasks, n_classes, d, seed):

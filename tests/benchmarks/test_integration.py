@@ -1,18 +1,16 @@
-"""`mtcluster benchmark integration`: the sets, the methods, the scores and the pages."""
+"""`python -m benchmarks integration`: the sets, the methods, the scores and the pages."""
 
-import sys
 from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose, assert_array_equal
+from benchmarks.evaluation import command, data, integration, methods, runner
+from benchmarks.evaluation.command import main
+from benchmarks.evaluation.pages import fill
+from benchmarks.evaluation.store import RunFile, Spec, table
+from numpy.testing import assert_array_equal
 
-from mtcluster.benchmark import command, generated, integration, integration_report, scores, views
-from mtcluster.benchmark import integration_methods as methods
-from mtcluster.benchmark.pages import Grid, Text
-from mtcluster.benchmark.runs import LATER, Row, RunFile, Spec
-from mtcluster.cli.main import main
 from mtcluster.metrics import clustering_accuracy
 
 SOME = ("KM", "All KM", "Centred KM", "All tied GMM", "SPMTC")
@@ -24,7 +22,7 @@ def finished(tiny_data, tmp_path_factory):
     out = tmp_path_factory.mktemp("integration")
     sets = ["Kang", "PBMC", "outliers", *CELLS]
     options = ["--methods", ",".join(SOME), "--sets", ",".join(sets), "--runs", "1", "--jobs", "1"]
-    assert main(["benchmark", "integration", "--data", str(tiny_data), "--out", str(out), *options]) == 0
+    assert main(["integration", "--data", str(tiny_data), "--out", str(out), *options]) == 0
     return out
 
 
@@ -38,37 +36,37 @@ def test_everything_that_was_promised_is_there(finished, capsys):
     found = (finished / "findings.md").read_text()
     assert "Kang: best peer" in found
     assert "of 1 judged cells" in found
-    assert main(["benchmark", "integration", "--out", str(finished), "--pages"]) == 0
+    assert main(["integration", "--out", str(finished), "--pages"]) == 0
 
 
 def test_rows_hold_the_scores_over_all_rows(finished):
     rows = RunFile(finished).read()
-    assert {row.linked for row in rows if row.data_set == CELLS[0]} == {1}
-    assert {row.linked for row in rows if row.data_set == CELLS[1]} == {0}
-    for row in rows:
-        assert 0 <= row.joint_rows <= 100
-        assert row.ari >= -100
-        assert row.presence == -1 or row.method not in methods.PEERS
-    assert all(row.auc >= 0 for row in rows if row.data_set == "outliers" and row.method == "SPMTC")
+    linked = rows.groupby("data_set")["linked"].unique()
+    assert linked[CELLS[0]].tolist() == [1]
+    assert linked[CELLS[1]].tolist() == [0]
+    assert rows["joint_rows"].between(0, 100).all()
+    assert (rows["ari"] >= -100).all()
+    assert (rows.loc[~rows["method"].isin(methods.OURS), "presence"] == -1).all()
+    assert (rows.loc[(rows["data_set"] == "outliers") & (rows["method"] == "SPMTC"), "auc"] >= 0).all()
 
 
 def test_the_protocol_has_every_method_that_applies_on_every_set():
-    found = integration.specs(sets=integration.SETS, methods=methods.METHODS, runs=10)
+    found = integration.specs(sets=integration.SETS, methods=integration.METHODS, runs=10)
     assert len(found) == len(set(found))
     assert {spec.study for spec in found} == {"integration"}
     assert {(s.data_set, s.features) for s in found if s.method == methods.LIGER} == {("PBMC", "plain")}
     on_wide = {spec.method for spec in found if (spec.data_set, spec.features) == ("PBMC", "plain")}
     assert "All KM" in on_wide
     assert not on_wide & {"All GMM", "Harmony KM"}
-    assert len({spec.data_set for spec in found if spec.data_set in generated.PHASE}) == 20
+    assert len({spec.data_set for spec in found if spec.data_set in data.PHASE}) == 20
     assert {spec.run for spec in found} == set(range(10))
 
 
-@pytest.mark.parametrize("method", [name for name in methods.METHODS if not methods.needed(name)])
+@pytest.mark.parametrize("method", [name for name in integration.METHODS if not methods.needed(name)])
 def test_every_method_labels_rows_of_all_tasks(tiny_data, method):
     for data_set, features in (("Penguins by sex", "plain"), ("PBMC", "pca")):
-        view = views.view(str(tiny_data), data_set, features)
-        found = methods.run(Spec("integration", "honest", features, data_set, method), view)
+        view = data.view(str(tiny_data), data_set, features)
+        found = methods.run_across(Spec("integration", "honest", features, data_set, method), view)
         assert found.labels.shape == view.y.shape
         assert set(found.labels) <= set(range(view.n_classes))
         alone = method in methods.CLUSTERERS
@@ -77,27 +75,25 @@ def test_every_method_labels_rows_of_all_tasks(tiny_data, method):
 
 def test_harmony_is_followed_by_each_clusterer(tiny_data):
     pytest.importorskip("harmonypy", reason="needs harmonypy")
-    view = views.view(str(tiny_data), "Kang", "plain")
+    view = data.view(str(tiny_data), "Kang", "plain")
     for method in ("Harmony KM", "Harmony GMM", "Harmony tied GMM"):
-        found = methods.run(Spec("integration", "honest", "plain", "Kang", method), view)
+        found = methods.run_across(Spec("integration", "honest", "plain", "Kang", method), view)
         assert found.embedding.shape == view.X.shape
         assert not np.allclose(found.embedding, view.X)
 
 
 def test_liger_gives_each_row_its_factors():
     pytest.importorskip("pyliger", reason="needs pyliger")
-    from mtcluster.benchmark.liger import factors
-
     rng = np.random.default_rng(0)
     profiles = rng.gamma(0.3, size=(3, 60))
     y, tasks = np.arange(240) % 3, np.arange(240) // 120
-    found = factors(rng.poisson(20 * profiles[y]), tasks, 0)
+    found = methods.factors(rng.poisson(20 * profiles[y]), tasks, 0)
     assert found.shape == (240, 20)
     assert np.isfinite(found).all()
 
 
 def test_clusters_of_single_tasks_are_matched_whatever_their_numbers():
-    view = generated.SETS["absent 0 offset 1"](0)
+    view = data.DRAWN["absent 0 offset 1"](0)
     rng = np.random.default_rng(0)
     orders = np.stack([rng.permutation(6) for _ in range(4)])
     shuffled = orders[view.tasks, view.y]
@@ -106,19 +102,19 @@ def test_clusters_of_single_tasks_are_matched_whatever_their_numbers():
 
 
 def test_generated_sets_are_drawn_by_seed_and_have_what_their_names_say(tiny_data):
-    sizes = {name: np.bincount(make(0).tasks).tolist() for name, make in generated.SETS.items()}
+    sizes = {name: np.bincount(make(0).tasks).tolist() for name, make in data.DRAWN.items()}
     assert sizes["unequal tasks"] == [50, 5000]
     assert sizes["small tasks"] == [40] * 30
-    assert all(sizes[name] == [150] * 4 for name in generated.PHASE)
-    assert np.mean(generated.SETS["outliers"](0).y < 0) == pytest.approx(0.2)
-    apart = generated.SETS["one unrelated task"](0)
+    assert all(sizes[name] == [150] * 4 for name in data.PHASE)
+    assert np.mean(data.DRAWN["outliers"](0).y < 0) == pytest.approx(0.2)
+    apart = data.DRAWN["one unrelated task"](0)
     assert set(apart.y[apart.tasks == 3]) == {4, 5, 6, 7}
     assert set(apart.y[apart.tasks != 3]) == {0, 1, 2, 3}
     folder = str(tiny_data)
-    first, again, other = (views.view(folder, CELLS[0], "plain", seed=seed) for seed in (0, 0, 1))
+    first, again, other = (data.view(folder, CELLS[0], "plain", seed=seed) for seed in (0, 0, 1))
     assert_array_equal(first.X, again.X)
     assert not np.array_equal(first.X, other.X)
-    strange = views.view(folder, "outliers", "plain")
+    strange = data.view(folder, "outliers", "plain")
     assert strange.strange.any()
     assert strange.n_classes == 6
 
@@ -134,53 +130,54 @@ def test_generated_sets_are_drawn_by_seed_and_have_what_their_names_say(tiny_dat
 )
 def test_tasks_are_linked_by_two_common_classes(holds, expected):
     y, tasks = zip(*[(letter, task) for task, letters in holds.items() for letter in letters], strict=True)
-    assert generated.linked(np.array(y), np.array(tasks)) is expected
+    assert data.linked(np.array(y), np.array(tasks)) is expected
 
 
 def test_presence_is_compared_after_matching():
     y, tasks = np.array([0, 1, 0, 0, 1, 1]), np.array([1, 1, 2, 2, 3, 3])
     labels = 1 - y  # cluster 1 is class 0
     right = np.array([[1, 1], [0, 1], [1, 0]], dtype=bool)
-    assert scores.presence_score(right, y, labels, tasks) == 1
-    assert scores.presence_score(np.ones((3, 2), dtype=bool), y, labels, tasks) == pytest.approx(4 / 6)
+    assert runner.presence_score(right, y, labels, tasks) == 1
+    assert runner.presence_score(np.ones((3, 2), dtype=bool), y, labels, tasks) == pytest.approx(4 / 6)
     one = np.zeros(6, dtype=int)  # everything in one cluster: the other class is found nowhere
-    assert scores.presence_score(np.array([[1, 0]] * 3, dtype=bool), y, one, tasks) == pytest.approx(3 / 6)
+    assert runner.presence_score(np.array([[1, 0]] * 3, dtype=bool), y, one, tasks) == pytest.approx(3 / 6)
 
 
 def test_presence_of_a_method_gets_into_the_rows(tiny_data, monkeypatch):
-    view = views.view(str(tiny_data), "Kang", "plain")
-    found = methods.Outcome(view.y, presence=np.ones((3, 2), dtype=bool))
-    assert scores.of_run(found, view, embedded=False)["presence"] == 100
-    assert "presence" not in scores.of_run(replace(found, presence=None), view, embedded=False)
+    view = data.view(str(tiny_data), "Kang", "plain")
+    found = methods.Clustering(view.y, presence=np.ones((3, 2), dtype=bool))
+    assert runner.scores_of_run(found, view, embedded=False)["presence"] == 100
+    assert "presence" not in runner.scores_of_run(replace(found, presence=None), view, embedded=False)
 
 
 def test_scores_of_scib_metrics_are_left_out_where_it_is_not_installed(tiny_data, monkeypatch):
-    view = views.view(str(tiny_data), "Kang", "plain")
-    found = methods.Outcome(view.y, embedding=view.X)
-    monkeypatch.setattr(scores, "find_spec", lambda name: None)
-    assert "batch" not in scores.of_run(found, view, embedded=True)
-    monkeypatch.setattr(scores, "find_spec", lambda name: SimpleNamespace())
-    monkeypatch.setattr(scores, "integration_scores", lambda *arguments: (70.0, 60.0))
-    assert scores.of_run(found, view, embedded=True)["batch"] == 60
-    assert "batch" not in scores.of_run(found, view, embedded=False)
+    view = data.view(str(tiny_data), "Kang", "plain")
+    found = methods.Clustering(view.y, embedding=view.X)
+    monkeypatch.setattr(runner, "find_spec", lambda name: None)
+    assert "batch" not in runner.scores_of_run(found, view, embedded=True)
+    monkeypatch.setattr(runner, "find_spec", lambda name: SimpleNamespace())
+    monkeypatch.setattr(runner, "integration_scores", lambda *arguments: (70.0, 60.0))
+    assert runner.scores_of_run(found, view, embedded=True)["batch"] == 60
+    assert "batch" not in runner.scores_of_run(found, view, embedded=False)
 
 
 def test_without_harmonypy_the_message_says_how_to_install_it(tiny_data, tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(command, "find_spec", lambda name: None if name == "harmonypy" else SimpleNamespace())
-    line = ["benchmark", "integration", "--data", str(tiny_data), "--out", str(tmp_path / "out")]
+    line = ["integration", "--data", str(tiny_data), "--out", str(tmp_path / "out")]
     assert main([*line, "--methods", "All KM,Harmony KM"]) == 2
     assert "Harmony KM needs harmonypy: pip install 'mtcluster[harmony]'" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
 
 
 def test_names_of_groups_stand_for_their_sets(tiny_data, tmp_path):
-    line = ["benchmark", "integration", "--data", str(tiny_data), "--out", str(tmp_path), "--runs", "1", "--jobs", "1"]
+    line = ["integration", "--data", str(tiny_data), "--out", str(tmp_path), "--runs", "1", "--jobs", "1"]
     assert main([*line, "--methods", "All KM", "--sets", "real sets"]) == 0
-    assert {row.data_set for row in RunFile(tmp_path).read()} == {*views.DIFFERENT_FILES, "PBMC"}
+    assert set(RunFile(tmp_path).read()["data_set"]) == {*data.DIFFERENT_FILES, "PBMC"}
 
 
 def phase_row(data_set, method, joint, linked=1):
-    return Row("integration", "honest", "plain", data_set, method, n_tasks=1, task=1, joint_rows=joint, linked=linked)
+    spec = Spec("integration", "honest", "plain", data_set, method)
+    return spec._asdict() | {"task": 1, "n_tasks": 1, "joint_rows": joint, "linked": linked}
 
 
 def test_a_method_is_compared_with_the_better_k_means_in_judged_cells_alone():
@@ -190,32 +187,20 @@ def test_a_method_is_compared_with_the_better_k_means_in_judged_cells_alone():
         "absent 0.4 offset 0.5": (70.0, 75.0, 90.0),
         "absent 0.6 offset 1": (70.0, 60.0, 10.0),
     }
-    rows = [
+    rows = table(
         phase_row(data_set, method, value, linked="0.6" not in data_set)
         for data_set, own in values.items()
         for method, value in zip(("All KM", "Centred KM", "SPMTC"), own, strict=True)
-    ]
-    texts = [part.text for part in integration_report.findings(rows, "x") if isinstance(part, Text)]
+    )
+    found = integration.numbers(rows)
+    texts = fill("integration_findings.md", found | {"command": "x"}).splitlines()
     assert (
         "SPMTC: at most 3 points of joint ACC below the better of pooled and centred k-means in 2 of 3 judged cells, "
         "-14.0 at worst (absent 0 offset 1); above both in 1 of the 1 where both are below 80."
     ) in texts
-    grid = next(part for part in integration_report.tables(rows, "x") if isinstance(part, Grid))
-    assert [line[0] for line in grid.rows][-1] == "absent 0.6 offset 1 (not judged)"
+    assert "All KM" not in "".join(texts)
+    assert found["cells"].iloc[-1, 0] == "absent 0.6 offset 1 (not judged)"
 
 
-def test_rows_of_files_without_the_later_scores_are_read(finished, tmp_path):
-    import pandas as pd
-
-    frame = pd.read_parquet(finished / "runs.parquet").drop(columns=list(LATER))
-    frame.to_parquet(tmp_path / "runs.parquet")
-    old, new = RunFile(tmp_path).read(), RunFile(finished).read()
-    assert len(old) == len(new)
-    assert {row.ari for row in old} == {-1.0}
-    (tmp_path / "runs.parquet").unlink()
-    frame.to_csv(tmp_path / "runs.csv", index=False)
-    assert_allclose([row.acc for row in RunFile(tmp_path).read()], [row.acc for row in old])
-
-
-def test_the_mixture_takes_part_once_it_is_there():
-    assert ("MTGM" in methods.METHODS) == ("MultiTaskGaussianMixture" in sys.modules["mtcluster"].__all__)
+def test_the_mixture_takes_part():
+    assert "MTGM" in integration.METHODS
