@@ -1,5 +1,6 @@
 """A part is one class and one line of registration: fits take it by name, and what it cannot do is refused."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -14,7 +15,7 @@ from mtcluster.core.couplings import COUPLINGS, Reconstruction
 from mtcluster.core.memberships import MEMBERSHIPS, Binary
 from mtcluster.core.starts import STARTS, SampledStart, Start
 from mtcluster.core.weightings import WEIGHTINGS, Hard, Weighting
-from mtcluster.estimators._capabilities import check_capabilities
+from mtcluster.estimators.plan import Asked, check_capabilities
 
 
 class HalfWeights(Weighting):
@@ -154,17 +155,17 @@ def engine(*needs, rows=100, features=5):
     ],
 )
 def test_errors_are_made_from_what_a_part_says_it_can_do(where, message):
-    estimator = SimpleNamespace(_task_offset=lambda: "auto")
+    asked = Asked("SPMTC", 3, Limited(), Binary(), task_offset="auto")
     with pytest.raises(ValueError, match=message):
-        check_capabilities(estimator, where, Limited(), Binary())
+        check_capabilities(asked, where)
     with_all = SimpleNamespace(name="anything", supports=Capabilities())
-    assert check_capabilities(estimator, where, with_all, Binary()) is None
+    assert check_capabilities(replace(asked, coupling=with_all), where) is None
 
 
 def test_a_form_of_memberships_that_needs_all_rows_names_itself():
-    estimator = SimpleNamespace(_task_offset=lambda: "none")
+    asked = Asked("SPMTC", 3, Reconstruction(), Grounded())
     with pytest.raises(ValueError, match=r"membership='grounded' works on NumPy arrays .*: take membership='binary'"):
-        check_capabilities(estimator, engine("dask"), Reconstruction(), Grounded())
+        check_capabilities(asked, engine("dask"))
 
 
 def test_parts_without_options_take_none():

@@ -49,7 +49,7 @@ def test_a_cluster_that_is_absent_has_no_rows():
         assert set(far[tasks == k]) <= set(np.flatnonzero(model.cluster_presence_[k]))
     shared = model.fitted_.centers.M @ model.fitted_.centers.W.T
     k, j = np.argwhere(~model.cluster_presence_)[0]
-    np.testing.assert_allclose(model.task_centers_[k, j], model.task_offsets_[k] + shared[j], atol=1e-8)
+    np.testing.assert_allclose(model.task_centers_[k, j], model.fitted_.centers.offsets.b[k] + shared[j], atol=1e-8)
 
 
 def test_of_several_consensuses_the_best_by_the_criterion_counts():

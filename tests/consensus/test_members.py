@@ -20,8 +20,8 @@ from mtcluster.consensus.members import (
 from mtcluster.core.blocks import Blocks
 from mtcluster.core.jobs import weighted_sums
 from mtcluster.core.model import Model
-from mtcluster.core.sharing import Share
 from mtcluster.core.sampling import Sampling
+from mtcluster.core.sharing import Share
 from mtcluster.core.solver import alternate
 from mtcluster.datasets import make_multitask_blobs
 from mtcluster.metrics import clustering_accuracy

@@ -10,8 +10,8 @@ from scipy import sparse
 from mtcluster.core.blocks import Blocks, make_block
 from mtcluster.core.centers import Centers
 from mtcluster.core.extending import followed, merged_groups, with_clusters
-from mtcluster.core.groups import best_group, seen, separation
 from mtcluster.core.geometry import Tied
+from mtcluster.core.groups import best_group, seen, separation
 from mtcluster.core.joining import Prior, join
 from mtcluster.core.model import Model
 from mtcluster.core.novelty import Ordinary, Verdict, label_rows, loss_scale

@@ -69,8 +69,8 @@ def test_attributes_have_rows_for_all_tasks_and_for_the_new_rows(fitted, blobs):
     adapted = fitted.adapt(X, tasks=tasks)
     n, d = X.shape
     assert adapted.task_centers_.shape == (4, 4, d)
-    for name in ("cluster_sizes_", "cluster_support_", "cluster_presence_"):
-        assert getattr(adapted, name).shape == (4, 4)
+    for values in (adapted.cluster_sizes_, adapted.fitted_.support, adapted.cluster_presence_):
+        assert values.shape == (4, 4)
     assert adapted.task_relatedness_.shape == (4, 4)
     assert_array_equal(adapted.fitted_.rows.tasks, 3)
     for name in ("labels_", "losses_", "weights_", "admitted_"):

@@ -18,7 +18,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from mtcluster import ASI, LSSMTC, SPMTC, MultiTaskGaussianMixture, PerTask, Pooled
+from mtcluster import ASI, LSSMTC, SPMTC, MultiTaskGaussianMixture, PerTask, Pooled, Schedule
 from mtcluster.metrics import clustering_accuracy, joint_accuracy
 
 EQUIVALENCE = ("check_sample_weight_equivalence_on_dense_data", "check_sample_weight_equivalence_on_sparse_data")
@@ -36,7 +36,7 @@ def expected_failures(estimator):
     [
         SPMTC(2),
         SPMTC(2, weighting="hard", membership="nonnegative"),
-        SPMTC(2, soft_rule="paper", coupling="projection"),
+        SPMTC(2, pace=Schedule(soft_rule="paper"), coupling="projection"),
         LSSMTC(2),
         ASI(2),
         MultiTaskGaussianMixture(2),

@@ -158,7 +158,8 @@ def test_a_task_that_is_left_alone_stays_so():
     assert model.matching_[0].held
     assert_array_equal(model.predict(X), model.labels_)
     assert_array_equal(model.predict_proba(X).argmax(axis=1), model.labels_)
-    assert model.own_temperature_ == model.task_temperatures_[3]
+    assert model.fitted_.left_alone.tolist() == [False, False, False, True]
+    assert model.fitted_.temperatures[3] != model.fitted_.temperature
 
 
 def test_an_order_of_data_sets_changes_numbers_alone():

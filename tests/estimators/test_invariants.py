@@ -6,14 +6,14 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from scipy.stats import ortho_group
 
-from mtcluster import ASI, LSSMTC, SPMTC
+from mtcluster import ASI, LSSMTC, SPMTC, Schedule
 from mtcluster.datasets import make_multitask_blobs
 
 MODELS = {
     "default": {},
     "euclidean": {"metric": "euclidean"},
     "hard": {"weighting": "hard"},
-    "paper": {"soft_rule": "paper"},
+    "paper": {"pace": Schedule(soft_rule="paper")},
     "narrow": {"n_components": 2},
     "projection": {"coupling": "projection", "n_components": 2},
     "nonnegative": {"membership": "nonnegative"},
@@ -63,7 +63,7 @@ def test_constraints_hold(model, blobs):
 def test_the_objective_never_rises_within_a_stage(model, blobs):
     """From a bad start, and with as many iterations as there may be, so that there is something to compare."""
     P = np.random.default_rng(0).random((len(blobs.y), 4)) + 0.2
-    model.set_params(within_weight=0.5, warmup_iter=2, max_iter=30, tol=0)
+    model.set_params(within_weight=0.5, pace=Schedule(warmup_iter=2), max_iter=30, tol=0)
     fit_from(model, blobs.X, blobs.tasks, P)
     traces = model.objective_trace_
     assert [len(trace) > 1 for trace in traces] == [True] * 7
@@ -113,11 +113,8 @@ def test_predict_of_the_training_rows_returns_the_labels(model, blobs, as_contai
         assert_array_equal(P, model.memberships_)
     assert_array_equal(model.score_samples(X, tasks=blobs.tasks), -model.losses_)
     assert_array_equal(model.labels_, model.memberships_.argmax(axis=1))
-    size = (
-        np.linalg.slogdet(model.fitted_.centers.geometry.tied.K)[1]
-        if getattr(model, "metric_", "") == "shared"
-        else 0.0
-    )
+    tied = model.fitted_.centers.geometry.tied
+    size = np.linalg.slogdet(tied.K)[1] if tied.estimated else 0.0
     assert model.score(X, tasks=blobs.tasks) == pytest.approx(-model.losses_.mean() - size)
 
 
@@ -125,7 +122,7 @@ def test_predict_of_the_training_rows_returns_the_labels(model, blobs, as_contai
 def test_hard_weights_with_everybody_from_the_start_are_lssmtc_iteration_for_iteration(blobs, weighting):
     for membership in ("binary", "nonnegative"):
         common = {"membership": membership, "init": start(blobs), "within_weight": 0.3}
-        paced = SPMTC(4, weighting="hard", initial_fraction=1.0, warmup_iter=0, **common).fit(
+        paced = SPMTC(4, weighting="hard", pace=Schedule(initial_fraction=1.0, warmup_iter=0), **common).fit(
             blobs.X, tasks=blobs.tasks
         )
         plain = LSSMTC(4, **common).fit(blobs.X, tasks=blobs.tasks)

@@ -19,7 +19,7 @@ def fitted(blobs):
 def test_the_map_is_an_orthonormal_view_of_the_shared_subspace_in_the_common_frame(fitted):
     X, model = fitted
     k = model.fitted_.rows.tasks
-    there = (X - model.task_offsets_[k]) / model.fitted_.centers.offsets.s[k][:, None]
+    there = (X - model.fitted_.centers.offsets.b[k]) / model.fitted_.centers.offsets.s[k][:, None]
     axes = np.linalg.solve(model.fitted_.centers.geometry.tied.K, model.fitted_.centers.W)
     V = axes @ np.linalg.lstsq(there @ axes, model.fitted_.rows.map)[0]
     np.testing.assert_allclose(V.T @ model.fitted_.centers.geometry.tied.K @ V, np.eye(4), atol=1e-8)

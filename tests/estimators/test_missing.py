@@ -38,8 +38,8 @@ def test_clusters_are_found_in_spite_of_missing_values(blobs, name):
     model = MODELS[name].fit(X, tasks=tasks)
     assert joint_accuracy(y, model.labels_, tasks) > 0.9
     assert_array_equal(model.predict(X, tasks=tasks), model.labels_)
-    for attribute in ("losses_", "task_centers_", "shared_centers_", "map_"):
-        assert np.isfinite(getattr(model, attribute)).all()
+    for values in (model.losses_, model.task_centers_, model.cluster_centers_, model.fitted_.rows.map):
+        assert np.isfinite(values).all()
     assert np.isfinite(model.score(X, tasks=tasks))
     assert np.isfinite(model.transform(X)).all()
     assert_allclose(model.predict_proba(X, tasks=tasks).sum(axis=1), 1)

@@ -145,7 +145,7 @@ def test_tasks_left_alone_have_their_own_temperature():
     X[tasks == 3] = unrelated.X
     model = SPMTC(4, random_state=0).fit(50 * X, tasks=tasks)
     assert (model.decisions_.metric, model.fitted_.within_weight[3]) == ("shared", 1)
-    assert 0.5 < model.fitted_.temperature < 2 < 50**2 / 2 < model.own_temperature_ < 2 * 50**2
+    assert 0.5 < model.fitted_.temperature < 2 < 50**2 / 2 < model.fitted_.temperatures[3] < 2 * 50**2
     P = model.predict_proba(50 * X, tasks=tasks)
     check(P, model.labels_)
     assert np.all(P[tasks == 3].max(axis=1) > 0.25)
@@ -153,7 +153,7 @@ def test_tasks_left_alone_have_their_own_temperature():
         new = model.predict_proba(50 * X[tasks < 3], tasks=["new"] * 450)
     assert new.max(axis=1).mean() > 0.95
     related = model.fit(X[tasks < 3], tasks=tasks[tasks < 3])
-    assert not hasattr(related, "own_temperature_")
+    assert (related.fitted_.temperatures == related.fitted_.temperature).all()
 
 
 def test_without_anything_shared_a_new_task_has_the_temperature_of_the_metric(blobs):

@@ -114,8 +114,6 @@ class MultiTaskGaussianMixture(MultiTaskClusterer):
         The same after each iteration of each stage, within which it never falls.
     tasks_ : array of shape (m,)
         Labels of the tasks.
-    task_offsets_ : array of shape (m, d)
-        Offset b_k of each task.
     cluster_sizes_ : array of shape (m, c)
         Weighted number of rows of each cluster in each task, by their probabilities.
     cluster_presence_ : bool array of shape (m, c)

@@ -34,7 +34,6 @@ def published(fitted: Fitted, small: Callable[[Array], Any]) -> dict[str, Any]:
         "tasks_": fitted.tasks,
         "cluster_centers_": centers.shared.astype(centers.Ms.dtype),
         "task_centers_": centers.Ms,
-        "task_offsets_": np.array(centers.offsets.b),
         "cluster_sizes_": fitted.sizes,
         "cluster_presence_": fitted.holds,
         "task_relatedness_": fitted.relatedness,
