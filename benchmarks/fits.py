@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from benchmarks import naive
 from benchmarks.data import random_memberships
 from benchmarks.timing import SEPARATOR, best_times, memory, seconds_of
 from numpy.typing import NDArray
@@ -27,6 +26,7 @@ from sklearn.cluster import KMeans, SpectralClustering
 from sklearn.decomposition import NMF
 from threadpoolctl import ThreadpoolController
 
+from benchmarks import naive
 from mtcluster import LSSMTC, SPMTC
 
 Array = NDArray[Any]

@@ -25,6 +25,7 @@ from unittest.mock import patch
 import numpy as np
 import sklearn
 import torch
+from mtcluster.estimators._validation import open_rows
 from scipy import sparse
 from sklearn.base import BaseEstimator
 
@@ -33,7 +34,6 @@ from mtcluster.core import fused
 from mtcluster.core.model import Model
 from mtcluster.core.solver import alternate, first_state
 from mtcluster.datasets import make_multitask_blobs
-from mtcluster.estimators._validation import open_rows
 
 FEATURES, TASKS, CLUSTERS = 256, 4, 16
 PLAIN = {"within_weight": 0.5, "init": "pooled", "n_init": 1}

@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
+from mtcluster.estimators._harmony import Harmonized
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.cluster import KMeans
@@ -20,7 +21,6 @@ from sklearn.mixture import GaussianMixture
 
 from mtcluster import ASI, LSSMTC, SPMTC, Consensus, MultiTaskGaussianMixture, PerTask, Pooled
 from mtcluster.core.relations import align
-from mtcluster.estimators._harmony import Harmonized
 
 from .data import LabelledRows, view
 from .store import Spec

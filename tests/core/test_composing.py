@@ -7,8 +7,7 @@ from mtcluster.core.centers import Centers
 from mtcluster.core.composing import Part, compose
 from mtcluster.core.geometry import Identity, Tied
 from mtcluster.core.model import Model
-from mtcluster.core.offsets import Offsets
-from mtcluster.core.sharing import Share
+from mtcluster.core.sharing import Offsets, Share
 
 
 def part(tasks, columns, numbers, seed, measured=False, moved=None):

@@ -9,13 +9,12 @@ from numpy.testing import assert_allclose, assert_array_equal
 from mtcluster.core.arrays import summarize
 from mtcluster.core.blocks import Blocks, make_block
 from mtcluster.core.centers import Centers
-from mtcluster.core.completing import completed, counted, empty_rows, without_values
+from mtcluster.core.gaps import completed, counted, empty_rows, patterns, without_values
 from mtcluster.core.geometry import Identity, Tied
 from mtcluster.core.memberships import Responsibilities
-from mtcluster.core.offsets import Offsets
 from mtcluster.core.pacing import Stages
-from mtcluster.core.patterns import patterns
 from mtcluster.core.readout import read_out
+from mtcluster.core.sharing import Offsets
 from mtcluster.core.solver import alternate, first_state, solve
 
 from .tools import model_with

@@ -9,14 +9,11 @@ from scipy import sparse
 
 from mtcluster.core.blocks import Blocks, make_block
 from mtcluster.core.centers import Centers
-from mtcluster.core.extending import followed, merged_groups, with_clusters
 from mtcluster.core.geometry import Tied
-from mtcluster.core.groups import best_group, seen, separation
-from mtcluster.core.joining import Prior, join
+from mtcluster.core.joining import Prior, followed, join, merged_groups, with_clusters
 from mtcluster.core.model import Model
-from mtcluster.core.novelty import Ordinary, Verdict, label_rows, loss_scale
-from mtcluster.core.offsets import Offsets
-from mtcluster.core.sharing import Share
+from mtcluster.core.novelty import Ordinary, Verdict, best_group, label_rows, loss_scale, seen, separation
+from mtcluster.core.sharing import Offsets, Share
 from mtcluster.core.smoothing import directions, smoothed
 
 Z = np.array([[0.0, 0, 0], [10, 0, 0], [0, 10, 0]])

@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from mtcluster.core.arrays import summarize
-from mtcluster.core.offsets import OFFSETS, Offsets
+from mtcluster.core.sharing import OFFSETS, Offsets
 
 RNG = np.random.default_rng(0)
 

@@ -5,8 +5,8 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy import sparse
 
+from mtcluster.core import couplings as projection
 from mtcluster.core.blocks import Blocks, make_block
-from mtcluster.core.couplings import projection
 from mtcluster.core.solver import first_state
 
 from .tools import model_of

@@ -9,8 +9,7 @@ from numpy.testing import assert_array_equal
 from mtcluster.core.centers import Centers
 from mtcluster.core.geometry import Tied
 from mtcluster.core.model import Model
-from mtcluster.core.offsets import Offsets
-from mtcluster.core.sharing import Share, Shrink
+from mtcluster.core.sharing import Offsets, Share, Shrink
 
 RNG = np.random.default_rng(0)
 R, M, C, D = 4, 3, 2, 5

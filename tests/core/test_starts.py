@@ -6,10 +6,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.cluster import KMeans
 
-from mtcluster.core import kmeans
+from mtcluster.core import starts as kmeans
 from mtcluster.core.blocks import Blocks, make_block
-from mtcluster.core.offsets import Offsets
 from mtcluster.core.relations import align
+from mtcluster.core.sharing import Offsets
 from mtcluster.core.solver import first_state
 from mtcluster.core.starts import STARTS
 from mtcluster.metrics import clustering_accuracy

@@ -7,10 +7,9 @@ from scipy.optimize import nnls
 
 from mtcluster.core.blocks import Blocks, Totals, make_block
 from mtcluster.core.centers import centers_of, inverse_root
-from mtcluster.core.couplings.reconstruction import leading_subspace
-from mtcluster.core.memberships import Binary, NonNegative
+from mtcluster.core.couplings import leading_subspace
+from mtcluster.core.memberships import Binary, NonNegative, Quadratic
 from mtcluster.core.mstep import update
-from mtcluster.core.quadratic import Quadratic
 from mtcluster.core.solver import first_state
 
 from .tools import model_of, quadratic, rows_of, sums, weighted

@@ -7,12 +7,10 @@ import numpy as np
 from mtcluster.core.blocks import Blocks, make_block
 from mtcluster.core.couplings import COUPLINGS
 from mtcluster.core.jobs import stage_weights
-from mtcluster.core.memberships import MEMBERSHIPS
+from mtcluster.core.memberships import MEMBERSHIPS, Quadratic
 from mtcluster.core.model import Model
-from mtcluster.core.offsets import Offsets
 from mtcluster.core.pacing import Stages
-from mtcluster.core.quadratic import Quadratic
-from mtcluster.core.sharing import Share, Shrink
+from mtcluster.core.sharing import Offsets, Share, Shrink
 from mtcluster.core.solver import solve
 from mtcluster.core.sums import row_sums
 from mtcluster.core.weightings import WEIGHTINGS

@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
 from mtcluster import ASI, LSSMTC, SPMTC, MultiTaskGaussianMixture
-from mtcluster.core.matching import match
+from mtcluster.core.relations import match
 from mtcluster.datasets import make_multitask_blobs
 from mtcluster.estimators import _base
 

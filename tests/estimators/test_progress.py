@@ -24,7 +24,9 @@ class Listener:
 
 
 def test_a_listener_hears_of_every_stage_of_every_start(blobs):
-    model = SPMTC(4, within_weight=0.5, init="pooled", n_init=2, max_iter=3, pace=Schedule(warmup_iter=2), random_state=0)
+    model = SPMTC(
+        4, within_weight=0.5, init="pooled", n_init=2, max_iter=3, pace=Schedule(warmup_iter=2), random_state=0
+    )
     listener = Listener()
     with watched(model, listener):
         model.fit(blobs.X, tasks=blobs.tasks)

@@ -17,12 +17,11 @@ from ..core import jobs
 from ..core.arrays import Array
 from ..core.blocks import Blocks
 from ..core.geometry import Tied
-from ..core.kmeans import NOWHERE, seeds
 from ..core.memberships import Responsibilities
 from ..core.model import Model
-from ..core.offsets import Offsets
-from ..core.sharing import Share, Shrink
+from ..core.sharing import Offsets, Share, Shrink
 from ..core.solver import alternate, first_state, state_at
+from ..core.starts import NOWHERE, seeds
 from .refits import SEEDED, Setting, centered, located
 from .view import View
 

@@ -16,13 +16,12 @@ from ..core.arrays import Array
 from ..core.blocks import Blocks, Weight
 from ..core.centers import Centers
 from ..core.geometry import Identity, Tied
-from ..core.kmeans import NOWHERE, seeds
-from ..core.matching import match
 from ..core.model import Model
 from ..core.mstep import shared_centers
-from ..core.offsets import Offsets
-from ..core.sharing import Share
+from ..core.relations import match
+from ..core.sharing import Offsets, Share
 from ..core.solver import alternate, first_state, race, state_at
+from ..core.starts import seeds
 
 SEEDED = 600  # rows that seeds are drawn from, where there are more
 SEED_ITER, TRIAL_ITER, MAX_ITER, TOL = 4, 4, 8, 5e-4

@@ -18,9 +18,8 @@ from ..core.blocks import Blocks
 from ..core.geometry import Tied
 from ..core.memberships import Binary, Responsibilities
 from ..core.model import Model, State
-from ..core.offsets import Offsets
-from ..core.resizing import resized
-from ..core.sharing import Share, Shrink
+from ..core.renumbering import resized
+from ..core.sharing import Offsets, Share, Shrink
 from ..core.solver import alternate, first_state
 from .embedding import Embedding
 from .judging import Judge

@@ -10,12 +10,12 @@ import numpy as np
 
 from ..core.arrays import Array
 from ..core.blocks import Block, Blocks, make_block
-from ..core.completing import completed
+from ..core.gaps import completed
 from ..core.geometry import STRENGTH, Tied
-from ..core.kmeans import kmeans
 from ..core.model import Model
 from ..core.sharing import Shrink
 from ..core.solver import alternate, first_state
+from ..core.starts import kmeans
 from .members import blocks_of
 from .scales import ROUNDING, whitened, within_covariance
 

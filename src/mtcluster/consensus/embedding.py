@@ -22,8 +22,8 @@ from sklearn.neighbors import NearestNeighbors
 from ..core.arrays import Array, Summary, pieces, rows_at
 from ..core.blocks import Block, RowSource
 from ..core.jobs import energies
-from ..core.offsets import OFFSETS, Offsets
 from ..core.sampling import Sampling, take_sample
+from ..core.sharing import OFFSETS, Offsets
 from .completion import complete, constant_columns, has_gaps
 from .directions import leading_directions, times
 from .scales import ROUNDING

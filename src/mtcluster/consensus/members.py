@@ -14,11 +14,11 @@ import numpy as np
 from ..core.arrays import Array
 from ..core.blocks import Block, Blocks, make_block
 from ..core.jobs import weighted_sums
-from ..core.kmeans import NOWHERE, seeds
 from ..core.model import Model, State
 from ..core.relations import align, partly_align
 from ..core.sharing import Share
 from ..core.solver import alternate, first_state, race, state_at
+from ..core.starts import seeds
 
 DTYPE = np.float32  # a vote needs no more digits
 SEEDED = 600  # rows that seeds are drawn from, where there are more

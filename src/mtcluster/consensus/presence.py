@@ -11,8 +11,7 @@ from ..core.arrays import Array
 from ..core.blocks import Blocks, Place
 from ..core.geometry import Tied
 from ..core.model import Model
-from ..core.offsets import Offsets
-from ..core.sharing import Shrink
+from ..core.sharing import Offsets, Shrink
 from ..core.solver import first_state
 from ..core.terms import Terms
 

@@ -25,7 +25,7 @@ from scipy.special import gammainc, gammaincinv
 from .arrays import Array
 from .blocks import Block, Blocks, Place, RowSource, Weight, make_block
 from .centers import Centers
-from .completing import completed
+from .gaps import completed
 from .jobs import losses
 from .model import Model, State
 from .pacing import Stages

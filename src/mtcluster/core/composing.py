@@ -15,8 +15,7 @@ from .arrays import Array
 from .centers import Centers
 from .geometry import Geometry, Identity, Tied
 from .model import Model
-from .offsets import Offsets
-from .sharing import Share
+from .sharing import Offsets, Share
 
 
 @dataclass(frozen=True)

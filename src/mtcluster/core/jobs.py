@@ -17,8 +17,7 @@ from .blocks import Block, Place, Totals, Weight, without_rows
 from .gaps import Met
 from .memberships import Membership
 from .sums import RowSums, missing_sums, row_sums
-from .weightings import Weighting
-from .weightings.quantiles import Gathered, masses
+from .weightings import Gathered, Weighting, masses
 
 if TYPE_CHECKING:
     from .covariances import OfClusters

@@ -31,9 +31,8 @@ from .gaps import Gaps
 from .geometry import Geometry, Identity, Spread, Tied
 from .jobs import cluster_sizes, pick_runs, weighted_sums
 from .memberships import Binary, Membership
-from .offsets import Offsets
 from .record import Record, axes
-from .sharing import Sharing
+from .sharing import Offsets, Sharing
 from .terms import Axes, Terms
 
 HELD = np.ones((1, 1, 1), dtype=bool)

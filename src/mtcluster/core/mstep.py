@@ -18,7 +18,7 @@ from .geometry import Geometry, Spread, Tied
 from .sharing import divided
 
 if TYPE_CHECKING:
-    from .couplings.base import Subspace
+    from .couplings import Subspace
     from .model import Model
 
 PRICE = 1e-6  # ρ: where location and composition cannot be told apart, the smaller offset is taken

@@ -11,8 +11,8 @@ import numpy as np
 from .arrays import Array, Picked
 from .blocks import Block, Blocks, PerRow, RowSource, make_block
 from .centers import Centers
-from .completing import completed
 from .couplings import Reconstruction
+from .gaps import completed
 from .memberships import Binary
 from .model import Model
 from .readout import read_out

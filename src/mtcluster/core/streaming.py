@@ -17,8 +17,8 @@ from .centers import TINY, Centers, centers_of
 from .geometry import Spread, Tied
 from .model import Model
 from .mstep import proportions_of, residual_scatter, update, whole_sums
-from .offsets import Offsets
 from .record import Record, axes
+from .sharing import Offsets
 
 
 @dataclass(frozen=True, eq=False)

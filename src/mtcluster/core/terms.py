@@ -11,7 +11,7 @@ from .arrays import Array, Matrix, is_sparse, like
 from .blocks import Block
 from .covariances import Own
 from .gaps import Gaps, Met, TaskGaps
-from .quadratic import Quadratic
+from .memberships import Quadratic
 
 
 @dataclass(frozen=True)

@@ -14,17 +14,15 @@ from .._utils.tasks import label_array, positions
 from ..core.arrays import Array, is_sparse
 from ..core.blocks import Block, Blocks, PerRow, Place
 from ..core.centers import TINY, Centers
-from ..core.extending import followed, merged_groups, with_clusters
 from ..core.fitted import Fitted, Groups
 from ..core.jobs import energies, nearest, unit_weights
-from ..core.joining import Joined, in_the_middle, join
+from ..core.joining import Joined, followed, in_the_middle, join, merged_groups, with_clusters
 from ..core.model import Model
 from ..core.mstep import whole_sums
 from ..core.novelty import Verdict, counted, label_rows, loss_scales, next_groups, outlying
 from ..core.projecting import task_indices
 from ..core.readout import read_out
-from ..core.renumbering import Numbering, contingency, continued, labelled, spacing
-from ..core.resizing import resized
+from ..core.renumbering import Numbering, contingency, continued, labelled, resized, spacing
 from ..core.sampling import Sampling, label_all, take_whole
 from ..core.solver import totals_of
 from ..core.streaming import n_cells

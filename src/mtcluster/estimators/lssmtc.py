@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from .._sklearn_compat import Interval, Registered, StrOptions
 from ..consensus import Consensus
-from ..core.offsets import OFFSETS
+from ..core.sharing import OFFSETS
 from ..core.starts import STARTS
 from .base import MultiTaskClusterer
 from .numbers import NumberOfClusters

@@ -12,8 +12,8 @@ import numpy as np
 from ..core.arrays import Array
 from ..core.blocks import Place
 from ..core.centers import Centers
-from ..core.completing import empty_rows
 from ..core.fitted import Fitted, RowResults, admission
+from ..core.gaps import empty_rows
 from ..core.jobs import weighted_sums
 from ..core.memberships import Membership
 from ..core.model import Model

@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 
 from .._sklearn_compat import Interval, Registered, StrOptions
 from ..consensus import Consensus
-from ..core.offsets import OFFSETS
 from ..core.pacing import Schedule, Stages, fractions_of
+from ..core.sharing import OFFSETS
 from ..core.starts import STARTS
 from ..core.weightings import WEIGHTINGS
 from .base import MultiTaskClusterer

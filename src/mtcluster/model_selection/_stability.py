@@ -17,7 +17,7 @@ from ..certainty.valleys import ratios
 from ..consensus import Consensus
 from ..consensus.embedding import task_offsets
 from ..core.arrays import Array, host
-from ..core.completing import empty_rows
+from ..core.gaps import empty_rows
 from ..core.metric import Metric
 from ..core.model import Model
 from ..core.projecting import task_indices

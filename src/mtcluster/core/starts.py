@@ -1,14 +1,18 @@
-"""k-means: the solver itself with binary memberships and no within-task term, from k-means++ seeds."""
+"""Starting memberships: one class per kind of start, registered by name; and the k-means that most begin with."""
 
 from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import ClassVar
 
 import numpy as np
 
 from .arrays import Array, is_sparse, pieces, rows_at
-from .blocks import Block, Blocks
+from .blocks import Block, Blocks, PerRow, RowSource
 from .model import Model
-from .offsets import Offsets
-from .sharing import Share
+from .relations import align
+from .sampling import Sampling, label_all, take_sample
+from .sharing import Offsets, Share
 from .solver import Result, alternate, race, state_at
 
 SEEDINGS = 3  # k-means++ seedings that are tried for a few iterations each; the best goes on
@@ -115,3 +119,81 @@ def _distances(blocks: list[Block], points: Array, offsets: Offsets) -> Array:
             A += block.sq[part]
             found.append(np.maximum(A, 0, out=A))
     return found[0] if len(found) == 1 else np.concatenate(found, axis=1)
+
+
+class Start(ABC):
+    """Starting memberships, and how a fit that begins with them goes on where that is left open ("auto")."""
+
+    name: ClassVar[str]
+    max_iter: int = 50  # iterations per stage
+    warmup_iter: int = 20  # iterations with all rows before the first stage
+    full_weight_share: float = 0.8  # of the soft rule
+    n_init: int = 3  # how often it is drawn
+
+    @abstractmethod
+    def __call__(self, rows: RowSource, model: Model, rng: np.random.Generator) -> PerRow:
+        """Starting memberships of all rows."""
+
+
+class SampledStart(Start):
+    """Labels found on a sample of the rows where they are many; other rows start at the nearest centre."""
+
+    sample: int = 5_000  # rows that are looked at, or more:
+    cluster_sample: int = 100  # rows for each cluster of each task
+
+    @abstractmethod
+    def labels(self, blocks: list[Block], model: Model, rng: np.random.Generator) -> list[Array]:
+        """Labels of the rows of some blocks, one block per task."""
+
+    def __call__(self, rows: RowSource, model: Model, rng: np.random.Generator) -> PerRow:
+        """Starting labels of all rows."""
+        c, m = model.n_clusters, len(rows.origins)
+        how = Sampling(max(self.sample, self.cluster_sample * c * m), self.cluster_sample * c)
+        sample, positions = take_sample(rows, how, rng)
+        return label_all(rows, sample, positions, self.labels(sample, model, rng), model)
+
+
+class Random(Start):
+    """Memberships drawn at random for every row."""
+
+    name = "random"
+    n_init = 1
+
+    def __call__(self, rows: RowSource, model: Model, rng: np.random.Generator) -> PerRow:
+        """Starting memberships of all rows."""
+        sizes = rows.summary.rows.tolist()
+        return rows.scatter([model.membership.random(n, model.n_clusters, rng, rows.dtype) for n in sizes])
+
+
+class PerTask(SampledStart):
+    """Labels by k-means of each task on its own, clusters renumbered so that they correspond."""
+
+    name = "per-task"
+
+    def labels(self, blocks: list[Block], model: Model, rng: np.random.Generator) -> list[Array]:
+        """Labels of the rows of some blocks."""
+        c = model.n_clusters
+        results = [kmeans([b], c, rng) for b in blocks]
+        labels = [r.state.Ps[0][0] for r in results]
+        sizes = np.stack([np.bincount(l, weights=b.u, minlength=c) for b, l in zip(blocks, labels, strict=True)])
+        orders = align(np.stack([r.state.centers.Z[0] for r in results]), sizes)
+        return [np.argsort(order)[l] for l, order in zip(labels, orders, strict=True)]
+
+
+class Pooled(SampledStart):
+    """Labels by k-means of all rows, in the common frame of the tasks."""
+
+    name = "pooled"
+
+    def labels(self, blocks: list[Block], model: Model, rng: np.random.Generator) -> list[Array]:
+        """Labels of the rows of some blocks."""
+        return [P[0] for P in kmeans(blocks, model.n_clusters, rng, model.offsets).state.Ps]
+
+
+STARTS: dict[str, Start] = {start.name: start for start in (Random(), PerTask(), Pooled())}
+TRIED = ("per-task", "pooled")  # by init="auto" where there is no consensus
+
+
+def tried(n_tasks: int) -> list[str]:
+    """List the kinds of start that differ: with one task, per-task is pooled."""
+    return list(TRIED) if n_tasks > 1 else ["pooled"]

@@ -1,25 +1,131 @@
-"""Projection coupling, ‖x W − p M‖², the paper's own: W minimises the within-cluster scatter (eq. 25)."""
+"""Couplings of the tasks: one class per shared term of the loss, registered by name."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from scipy import linalg
 from scipy.sparse.linalg import LinearOperator, eigsh
 
-from ..arrays import Array, Matrix, pieces, rows_at
-from ..blocks import Block, PerRow, Place, RowSource, Weight
-from ..capabilities import Capabilities
-from ..jobs import totals
-from ..mstep import update
-from .base import Coupling, Subspace
-from .subspaces import complete, fix_signs
+from .arrays import Array, Matrix, pieces, rows_at
+from .blocks import Block, PerRow, Place, RowSource, Weight
+from .capabilities import Capabilities
+from .centers import Centers
+from .jobs import totals
+from .mstep import update
 
 if TYPE_CHECKING:
-    from ..model import Model, State
+    from .model import Model, State
+
+Subspace = Callable[[Array, Array, int], Array]  # Q (c, d), Z (c, d), l → W
+
+
+class Coupling(ABC):
+    """The term of the loss that all tasks share: its energy, its update of (W, M) and what it can work with."""
+
+    name: ClassVar[str]
+    supports: ClassVar[Capabilities]
+    explanation: ClassVar[str]  # a sentence
+    free_origin: ClassVar[bool] = False  # are losses distances, so that they may be computed from any origin?
+    own_threads: ClassVar[bool] = True  # may rows be worked on by threads of ours, or does NumPy need them all?
+    n_init: ClassVar[int | None] = None  # starts that it can afford; None: as many as any
+
+    def prepare(self, rows: RowSource) -> Any:
+        """What is computed once before a fit."""
+        return None
+
+    @abstractmethod
+    def subspaces(
+        self, model: Model, n_features: int, n_runs: int, rows: RowSource | None = None, weights: PerRow = None,
+        prepared: Any = None,
+    ) -> list[Subspace] | None:  # fmt: skip
+        """What makes W of each run at given weights; None where W spans all shared centres and can wait."""
+
+    @abstractmethod
+    def energy_basis(self, W: Array | None) -> Array | None:
+        """The subspace in which the energy of a row is counted; None: all of it counts."""
+
+    def complete(self, centers: Centers, n_components: int) -> Centers:
+        """Centres whose W could wait, with it."""
+        return centers
+
+    def fault(self, model: Model, rows: RowSource, state: State, prepared: Any) -> str | None:
+        """What a user should know about a fit that worked; None: nothing."""
+        return None
+
+
+def complete(W: Array, n_components: int, Z: Array) -> Array:
+    """Orthonormal columns added to W in a fixed way, towards the centres Z first and unit vectors after.
+
+    The directions of Z matter to clusters that have run empty: their centres must not be projected away.
+    """
+    sizes = np.linalg.norm(Z, axis=1)
+    for z, size in zip(Z, sizes, strict=True):
+        if W.shape[1] == n_components:
+            break
+        rest = z - W @ (W.T @ z)
+        if np.linalg.norm(rest) > 1e-6 * size > 0:
+            W = _append(W, rest)
+    while W.shape[1] < n_components:
+        unit = np.zeros(W.shape[0])
+        unit[np.argmin(np.einsum("ij,ij->i", W, W))] = 1
+        W = _append(W, unit)
+    return W
+
+
+def fix_signs(W: Array) -> Array:
+    """Columns with their largest entry positive, so that a basis does not depend on LAPACK's mood."""
+    largest = W[np.argmax(np.abs(W), axis=0), np.arange(W.shape[1])]
+    return W * np.where(largest < 0, -1, 1)
+
+
+def _append(W: Array, w: Array) -> Array:
+    for _ in range(2):  # twice is enough for orthogonality to rounding
+        w = w - W @ (W.T @ w)
+        w = w / np.linalg.norm(w)
+    return np.column_stack([W, w])
+
+
+class Reconstruction(Coupling):
+    """W = the l leading eigenvectors of the between-cluster scatter; at l ≥ c it restricts nothing."""
+
+    name = "reconstruction"
+    supports = Capabilities()
+    explanation = "The shared centres reconstruct the rows of all tasks."
+    free_origin = True
+
+    def subspaces(
+        self, model: Model, n_features: int, n_runs: int, rows: RowSource | None = None, weights: PerRow = None,
+        prepared: Any = None,
+    ) -> list[Subspace] | None:  # fmt: skip
+        """None where the subspace has room for all shared centres, so that M Wᵀ = Z whatever they are."""
+        spans = model.n_components >= min(model.n_clusters, n_features)
+        return None if spans else [leading_subspace] * n_runs
+
+    def energy_basis(self, W: Array | None) -> Array | None:
+        """All energy counts."""
+        return None
+
+    def complete(self, centers: Centers, n_components: int) -> Centers:
+        """Centres with W and M."""
+        if centers.W is not None:
+            return centers
+        pairs = zip(centers.Q, centers.Z, strict=True)
+        W = np.stack([leading_subspace(Q, Z, n_components) for Q, Z in pairs])
+        return replace(centers, W=W, M=centers.Z @ W)
+
+
+def leading_subspace(Q: Array, Z: Array, n_components: int) -> Array:
+    """W = the l leading eigenvectors of the between-cluster scatter QᵀQ, Q = (PᵀVP)^(−1/2) PᵀVX."""
+    U, sizes, _ = np.linalg.svd(Q.T, full_matrices=False)
+    rank = int(np.sum(sizes > max(Q.shape) * np.finfo(np.float64).eps * sizes[0])) if sizes[0] > 0 else 0
+    return complete(fix_signs(U[:, : min(rank, n_components)]), n_components, Z)
+
 
 DENSE = 300  # up to this order the eigenproblem is solved densely
 EPS = float(np.finfo(np.float64).eps)
@@ -233,3 +339,6 @@ def _dense(G: Matrix) -> Array:
 
 def _scale_rows(X: Matrix, w: Array) -> Matrix:
     return X.multiply(w[:, None]).tocsr() if hasattr(X, "tocsr") else X * w[:, None]
+
+
+COUPLINGS: dict[str, Coupling] = {coupling.name: coupling for coupling in (Reconstruction(), Projection())}
