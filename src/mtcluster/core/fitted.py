@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from types import ModuleType
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from .streaming import Statistics
 USUAL_SHARE = 0.5  # λ1 of a task that joins tasks none of which share
 
 
-def admission(weights: Array, fractions: Array, xp: Any = np) -> Array:
+def admission(weights: Array, fractions: Array, xp: ModuleType = np) -> Array:
     """(n,) the fraction of the stage at which each row first had weight (s, n); the last for those that never had."""
     found = xp.full_like(weights[-1, :], 1.0, dtype=xp.float64)
     for v, fraction in zip(range(len(fractions) - 1, -1, -1), fractions[::-1].tolist(), strict=True):

@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from types import ModuleType
 from typing import Any, TypeVar
 
 import numpy as np
@@ -40,7 +41,7 @@ class Gaps:
     alone: Array  # (m,) tasks with the Euclidean metric in any case
     origins: Array  # (m, d)
 
-    def of_task(self, k: int, near: Array, xp: Any) -> TaskGaps:
+    def of_task(self, k: int, near: Array, xp: ModuleType) -> TaskGaps:
         """Those of one task, beside its rows."""
         R, m = self.own.shape[:2]
         lam = np.broadcast_to(self.shares, (R, m))[:, k]
@@ -58,7 +59,7 @@ class TaskGaps:
     A: Array | None  # (R, d, d)
     origin: Array  # (d,)
     near: Array  # an array in the type and the place of the rows
-    xp: Any
+    xp: ModuleType
 
     def meet(self, X: Array, G: Array, block: Block, part: slice) -> Met:
         """A part of the rows of a block, filled with the origin, and where (n, d) they are."""
@@ -92,7 +93,7 @@ class RowGaps:
     value: Array  # (R,) what log|S_oo| adds to the objective, beside log|S|
 
 
-def missing_weights(F: Array, G: Array, xp: Any) -> Array:
+def missing_weights(F: Array, G: Array, xp: ModuleType) -> Array:
     """(R, c, d) the weights F (R, c, n) of rows that lack values, where G (n, d) is 1."""
     R, c, n = F.shape
     return host(xp.reshape(F, (R * c, n)) @ G).astype(np.float64).reshape(R, c, -1)
@@ -318,7 +319,7 @@ def by_itself(block: Block) -> Block:
     return make_block((mean + Y).astype(block.X.dtype), block.u, block.origin)
 
 
-def without_values(X: Matrix, xp: Any = np) -> Array | None:
+def without_values(X: Matrix, xp: ModuleType = np) -> Array | None:
     """(n,) rows that have no value at all; None: all have."""
     if is_sparse(X):
         return None
@@ -337,13 +338,13 @@ def empty_rows(place: Place) -> tuple[Any, ...]:
     return found, None
 
 
-def _none(X: Matrix, xp: Any) -> Array:
+def _none(X: Matrix, xp: ModuleType) -> Array:
     matrix: Any = getattr(X, "matrix", X)
     device = {} if xp is np else {"device": matrix.device}
     return xp.zeros((X.shape[0],), dtype=xp.bool, **device)
 
 
-def counted(X: Matrix, u: Array, xp: Any = np) -> Array:
+def counted(X: Matrix, u: Array, xp: ModuleType = np) -> Array:
     """Sample weights, 0 for rows that have no value at all: they count nothing."""
     empty = without_values(X, xp)
     return u if empty is None else xp.where(empty, xp.zeros_like(u), u)

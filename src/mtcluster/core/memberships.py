@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections import ChainMap
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from types import ModuleType
 from typing import Any, ClassVar
 
 import numpy as np
@@ -26,7 +27,7 @@ class Quadratic:
     A: Array  # (R, c, n)
     h: Array  # (R, c, 1)
     B: Array | None  # (R, c, c), in NumPy's memory in float64: it may be close to singular; None: labels do without
-    xp: Any = np
+    xp: ModuleType = np
     prior: Array | None = None  # (R, c, 1) the part of h that proportions of the clusters make
 
     @cached_property
@@ -70,7 +71,7 @@ class Membership(ABC):
     explanation: ClassVar[str]  # a sentence
 
     @abstractmethod
-    def start(self, P: Array, like: Array, n_clusters: int, xp: Any = np) -> Array:
+    def start(self, P: Array, like: Array, n_clusters: int, xp: ModuleType = np) -> Array:
         """Starting memberships of one run, given as labels (n,) or memberships (n, c), as the solver keeps them."""
 
     @abstractmethod
@@ -98,11 +99,11 @@ class Membership(ABC):
         return P, self.losses(P, form)
 
     @abstractmethod
-    def columns(self, P: Array, like: Array, n_clusters: int, xp: Any = np) -> Array:
+    def columns(self, P: Array, like: Array, n_clusters: int, xp: ModuleType = np) -> Array:
         """P (R, c, n), in the type of an array."""
 
     @abstractmethod
-    def moments(self, P: Array, weighted: Array, xp: Any = np) -> Array:
+    def moments(self, P: Array, weighted: Array, xp: ModuleType = np) -> Array:
         """S = PᵀVP (R, c, c) in float64, from P and PV (R, c, n); of labels its diagonal (R, c)."""
 
     @abstractmethod
@@ -110,7 +111,7 @@ class Membership(ABC):
         """Memberships of one run as they are reported, rows first; those of a row sum to 1."""
 
     @abstractmethod
-    def sizes(self, P: Array, u: Array, n_clusters: int, xp: Any = np) -> Array:
+    def sizes(self, P: Array, u: Array, n_clusters: int, xp: ModuleType = np) -> Array:
         """Σ u p of each cluster."""
 
     @abstractmethod
@@ -126,7 +127,7 @@ class Binary(Membership):
     labels_only = diagonal = True
     explanation = "Each row has one cluster, and zero needs no special meaning in X."
 
-    def start(self, P: Array, like: Array, n_clusters: int, xp: Any = np) -> Array:
+    def start(self, P: Array, like: Array, n_clusters: int, xp: ModuleType = np) -> Array:
         """Labels."""
         labels = P if P.ndim == 1 else xp.argmax(P, axis=1)
         return labels.astype(_label_type(n_clusters), copy=False) if xp is np else xp.astype(labels, xp.int64)
@@ -160,13 +161,13 @@ class Binary(Membership):
         D = form.D if form.prior is None else form.D - form.prior
         return form.with_energy(2 * _at(D, P, form.xp))
 
-    def columns(self, P: Array, like: Array, n_clusters: int, xp: Any = np) -> Array:
+    def columns(self, P: Array, like: Array, n_clusters: int, xp: ModuleType = np) -> Array:
         """Labels become 0/1 columns where they meet X, piece by piece."""
         if xp is np:
             return (P[:, None] == np.arange(n_clusters, dtype=P.dtype)[:, None]).astype(like.dtype)
         return xp.astype(P[:, None, :] == arange(n_clusters, P.device, xp)[:, None], like.dtype)
 
-    def moments(self, P: Array, weighted: Array, xp: Any = np) -> Array:
+    def moments(self, P: Array, weighted: Array, xp: ModuleType = np) -> Array:
         """The weights of each cluster."""
         return xp.sum(weighted, axis=2, dtype=xp.float64)
 
@@ -174,7 +175,7 @@ class Binary(Membership):
         """Labels are what they are."""
         return P[0, :].astype(np.intp) if form.xp is np else P[0, :]
 
-    def sizes(self, P: Array, u: Array, n_clusters: int, xp: Any = np) -> Array:
+    def sizes(self, P: Array, u: Array, n_clusters: int, xp: ModuleType = np) -> Array:
         """Σ u of each cluster."""
         return np.bincount(host(P), weights=host(u), minlength=n_clusters)
 
@@ -183,7 +184,7 @@ class Binary(Membership):
         return M[P]
 
 
-def _at(D: Array, labels: Array, xp: Any) -> Array:
+def _at(D: Array, labels: Array, xp: ModuleType) -> Array:
     """(R, n) the values of D (R, c, n) at labels (R, n)."""
     return xp.take_along_axis(D, labels[:, None, :], axis=1)[:, 0, :]
 
@@ -194,7 +195,7 @@ def _label_type(n_clusters: int) -> Any:
     return np.min_scalar_type(n_clusters - 1)
 
 
-def one_hot(labels: Array, n_clusters: int, dtype: Any, xp: Any = np) -> Array:
+def one_hot(labels: Array, n_clusters: int, dtype: Any, xp: ModuleType = np) -> Array:
     """Labels as 0/1 memberships (n, c)."""
     number = xp.arange(n_clusters, device=getattr(labels, "device", None))
     return xp.astype(labels[:, None] == number, dtype)
@@ -212,7 +213,7 @@ class NonNegative(Membership):
     supports = Capabilities(offsets=False, missing=False)
     explanation = "Rows are non-negative mixtures of centres, so zero must have a meaning in X."
 
-    def start(self, P: Array, like: Array, n_clusters: int, xp: Any = np) -> Array:
+    def start(self, P: Array, like: Array, n_clusters: int, xp: ModuleType = np) -> Array:
         """Memberships that are not locked at 0."""
         P = P if P.ndim == 2 else one_hot(P, n_clusters, like.dtype, xp) + UNLOCK
         return np.ascontiguousarray(P.T) if xp is np else P.T
@@ -257,11 +258,11 @@ class NonNegative(Membership):
         """Losses at the given memberships."""
         return form.with_energy(form.xp.sum(P * (form.small(np.asarray(form.B)) @ P - 2 * form.A), axis=1))
 
-    def columns(self, P: Array, like: Array, n_clusters: int, xp: Any = np) -> Array:
+    def columns(self, P: Array, like: Array, n_clusters: int, xp: ModuleType = np) -> Array:
         """P itself."""
         return P
 
-    def moments(self, P: Array, weighted: Array, xp: Any = np) -> Array:
+    def moments(self, P: Array, weighted: Array, xp: ModuleType = np) -> Array:
         """PᵀVP."""
         return xp.astype(weighted @ xp.permute_dims(P, (0, 2, 1)), xp.float64)
 
@@ -273,7 +274,7 @@ class NonNegative(Membership):
         nearest = one_hot(xp.argmin(form.D[0, :, :], axis=0), P.shape[1], P.dtype, xp)
         return xp.where(some, P / xp.where(some, total, 1), nearest)
 
-    def sizes(self, P: Array, u: Array, n_clusters: int, xp: Any = np) -> Array:
+    def sizes(self, P: Array, u: Array, n_clusters: int, xp: ModuleType = np) -> Array:
         """Σ u p of each cluster."""
         return host(xp.astype(u, xp.float64) @ xp.astype(P, xp.float64))
 
@@ -282,7 +283,7 @@ class NonNegative(Membership):
         return P.T @ M
 
 
-def _pivot(A: Array, B: Array, xp: Any) -> Array:
+def _pivot(A: Array, B: Array, xp: ModuleType) -> Array:
     """Min p B pᵀ − 2 p·a over p ≥ 0 for each row a of A (Kim and Park's exchange rule, batched)."""
     n, c = A.shape
     place = {"device": A.device}
@@ -327,7 +328,7 @@ class Responsibilities(Membership):
     diagonal = True
     explanation = "Each row has a probability of each cluster."
 
-    def start(self, P: Array, like: Array, n_clusters: int, xp: Any = np) -> Array:
+    def start(self, P: Array, like: Array, n_clusters: int, xp: ModuleType = np) -> Array:
         """0/1 columns of labels, or memberships; those of a row sum to 1."""
         if P.ndim == 1:
             P = xp.astype(P[:, None] == xp.arange(n_clusters, device=getattr(P, "device", None)), like.dtype)
@@ -358,11 +359,11 @@ class Responsibilities(Membership):
         L = self.step(P, form, None)[1]
         return L if form.e is None else form.xp.maximum(L, zero(L.dtype, getattr(L, "device", None), form.xp))
 
-    def columns(self, P: Array, like: Array, n_clusters: int, xp: Any = np) -> Array:
+    def columns(self, P: Array, like: Array, n_clusters: int, xp: ModuleType = np) -> Array:
         """P itself."""
         return P
 
-    def moments(self, P: Array, weighted: Array, xp: Any = np) -> Array:
+    def moments(self, P: Array, weighted: Array, xp: ModuleType = np) -> Array:
         """The weights of each cluster."""
         return xp.sum(weighted, axis=2, dtype=xp.float64)
 
@@ -370,7 +371,7 @@ class Responsibilities(Membership):
         """Rows first."""
         return P[0, ...].T
 
-    def sizes(self, P: Array, u: Array, n_clusters: int, xp: Any = np) -> Array:
+    def sizes(self, P: Array, u: Array, n_clusters: int, xp: ModuleType = np) -> Array:
         """Σ u p of each cluster."""
         return host(u) @ host(P)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from types import ModuleType
 from typing import Any, ClassVar
 
 import numpy as np
@@ -25,7 +26,7 @@ class Gathered:
 
     Ls: list[Array]
     us: list[Array]
-    xp: Any = np
+    xp: ModuleType = np
 
     def __add__(self, other: Gathered) -> Gathered:
         Ls = [self.xp.concat(pair, axis=1) for pair in zip(self.Ls, other.Ls, strict=True)]
@@ -115,7 +116,7 @@ class Weighting(ABC):
         """The quantiles of a task's losses that its weights are made from."""
 
     @abstractmethod
-    def weights(self, L: Array, found: Sequence[float], xp: Any = np) -> Array:
+    def weights(self, L: Array, found: Sequence[float], xp: ModuleType = np) -> Array:
         """Weights of examples, from the values of these quantiles."""
 
 
@@ -129,12 +130,12 @@ class Hard(Weighting):
         """λ2 is the quantile at the fraction."""
         return () if fraction == 1 else (fraction,)
 
-    def weights(self, L: Array, found: Sequence[float], xp: Any = np) -> Array:
+    def weights(self, L: Array, found: Sequence[float], xp: ModuleType = np) -> Array:
         """1 up to λ2."""
         return hard(L, found[0], xp) if found else xp.ones_like(L)
 
 
-def hard(L: Array, upper: float, xp: Any = np) -> Array:
+def hard(L: Array, upper: float, xp: ModuleType = np) -> Array:
     """v = 1 for L ≤ λ2, else 0: minimises v L − λ2 v (eq. 11)."""
     return xp.astype(L <= upper, L.dtype)
 
@@ -161,7 +162,7 @@ class Soft(Weighting):
     def lower(self, found: Sequence[float], upper: float) -> float:
         """The lower threshold."""
 
-    def weights(self, L: Array, found: Sequence[float], xp: Any = np) -> Array:
+    def weights(self, L: Array, found: Sequence[float], xp: ModuleType = np) -> Array:
         """Falling from 1 at the lower threshold to 0 at λ2."""
         upper = found[0] * (1 + 1e-6)
         return soft(L, self.lower(found, upper), upper, xp)
@@ -207,7 +208,7 @@ class SoftPaper(Soft):
 SOFT_RULES = {"quantile": SoftQuantile, "paper": SoftPaper}
 
 
-def soft(L: Array, lower: float, upper: float, xp: Any = np) -> Array:
+def soft(L: Array, lower: float, upper: float, xp: ModuleType = np) -> Array:
     """v minimising v L − γ ln(v + γ/λ2) (eq. 13), with λ2 = upper and γ = lower · λ2 / (λ2 − lower)."""
     if lower >= upper:
         return hard(L, upper, xp)
