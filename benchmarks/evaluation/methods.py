@@ -10,7 +10,6 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from mtcluster.estimators._harmony import Harmonized
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.cluster import KMeans
@@ -19,8 +18,9 @@ from sklearn.manifold import spectral_embedding
 from sklearn.metrics.pairwise import cosine_similarity
 from sklearn.mixture import GaussianMixture
 
-from mtcluster import ASI, LSSMTC, SPMTC, Consensus, MultiTaskGaussianMixture, PerTask, Pooled
+from mtcluster import ASI, LSSMTC, SPMTC, Consensus, MultiTaskGaussianMixture, PerTask, Pooled, Schedule
 from mtcluster.core.relations import align
+from mtcluster.estimators.harmony import Harmonized
 
 from .data import LabelledRows, view
 from .store import Spec
@@ -116,9 +116,10 @@ def _model(spec: Spec, c: int) -> Any:
         options["within_weight"] = spec.within_weight
     if name == "LSSMTC":
         return LSSMTC(c, **options)
-    options |= {"initial_fraction": spec.initial_fraction, "fraction_step": spec.fraction_step}
+    rule = "paper" if paper else "quantile"
+    options["pace"] = Schedule(spec.initial_fraction, spec.fraction_step, rule)
     weighting = "hard" if name == "SPMTC-h" else "soft"
-    return SPMTC(c, weighting=weighting, soft_rule="paper" if paper else "quantile", **options)
+    return SPMTC(c, weighting=weighting, **options)
 
 
 def _spectral(spec: Spec, folder: str, rows: LabelledRows) -> Any:
@@ -174,10 +175,11 @@ def _embedded(model: Any, X: Any, rows: LabelledRows) -> Clustering:
     if hasattr(model, "embedding_"):
         return replace(found, embedding=model.embedding_)
     Z, codes = dense(X), np.unique(rows.tasks, return_inverse=True)[1]
-    offsets = getattr(model, "task_offsets_", getattr(model, "task_means_", None))
-    scales = getattr(model, "task_scales_", None)
-    Z = Z if offsets is None else Z - np.asarray(offsets)[codes]
-    return replace(found, embedding=Z if scales is None else Z / np.asarray(scales)[codes, None])
+    if not hasattr(model, "fitted_"):
+        means = getattr(model, "task_means_", None)
+        return replace(found, embedding=Z if means is None else Z - np.asarray(means)[codes])
+    offsets = model.fitted_.centers.offsets
+    return replace(found, embedding=(Z - offsets.b[codes]) / offsets.s[codes, None])
 
 
 def matched(labels: Any, X: Any, tasks: Any, n_clusters: int) -> Any:
