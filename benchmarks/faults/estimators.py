@@ -36,8 +36,9 @@ SAID = 20  # characters of a refusal
 SHARE_RISE = 1e-6  # of the objective
 ROUNDINGS = 100  # of the terms of all losses
 SHARE_PARAMETERS, SHARE_LATER = 0.4, 0.3  # of trials with other parameters, and such that go on after the fit
+PACES = (Schedule(0.01), Schedule(1.0), Schedule(soft_rule="paper"), Schedule(fraction_step=0.05))
 PARAMETERS: dict[str, tuple[Any, ...]] = {
-    "weighting": ("hard", "soft"), "pace": (Schedule(0.01), Schedule(1.0), Schedule(soft_rule="paper"), Schedule(fraction_step=0.05)), "coupling": ("projection", "reconstruction"),
+    "weighting": ("hard", "soft"), "pace": PACES, "coupling": ("projection", "reconstruction"),
     "within_weight": (0, 0.3, 1), "task_offset": ("none", "mean", "matched", "scale"),
     "metric": ("shared", "euclidean"), "n_components": (1, 2, 40),
     "init": ("random", "per-task", "pooled", "consensus"),

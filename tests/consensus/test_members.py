@@ -144,7 +144,7 @@ def test_members_need_no_more_digits_than_float32_has(blobs, monkeypatch):
     embedding = embedding_of(parts_of(blobs)[0])
     assert all(b.X.dtype == b.u.dtype == b.sq.dtype == np.float32 for b in blocks_of(embedding.Ys, embedding.us, 1.0))
     _, single = found_by(embedding)
-    monkeypatch.setattr(members, "DTYPE", np.float64)
+    monkeypatch.setattr(members, "MEMBER_DTYPE", np.float64)
     _, double = found_by(embedding)
     for a, b in zip(single, double, strict=True):
         assert_array_equal(np.concatenate(a), np.concatenate(b))

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.testing import assert_allclose, assert_array_equal
 
 from mtcluster.core.centers import Centers
-from mtcluster.core.composing import Part, compose
+from mtcluster.core.composing import FitPart, compose
 from mtcluster.core.geometry import Identity, Tied
 from mtcluster.core.model import Model
 from mtcluster.core.sharing import Offsets, Share
@@ -22,7 +22,7 @@ def part(tasks, columns, numbers, seed, measured=False, moved=None):
         geometry.take("R", 0),
     )  # fmt: skip
     model = Model(c, Share.of(0.5), d, offsets=offsets, geometry=geometry)
-    return Part(model, centers, np.ones((m, c)), np.array(tasks), np.array(columns), np.arange(c), np.array(numbers))
+    return FitPart(model, centers, np.ones((m, c)), np.array(tasks), np.array(columns), np.arange(c), np.array(numbers))
 
 
 def test_each_part_keeps_its_centres_in_its_tasks_and_columns():

@@ -12,7 +12,7 @@ from mtcluster.core.centers import Centers
 from mtcluster.core.geometry import Tied
 from mtcluster.core.joining import Prior, followed, join, merged_groups, with_clusters
 from mtcluster.core.model import Model
-from mtcluster.core.novelty import Ordinary, Verdict, best_group, label_rows, loss_scale, seen, separation
+from mtcluster.core.novelty import Flags, Ordinary, best_group, label_rows, loss_scale, seen, separation
 from mtcluster.core.sharing import Offsets, Share
 from mtcluster.core.smoothing import directions, smoothed
 
@@ -112,7 +112,7 @@ def test_thresholds_are_quantiles_in_units_of_the_task():
 def test_rows_beyond_the_limit_or_in_a_group_get_minus_one():
     model, centers = model_at()
     X = np.array([[0.0, 0, 0], [0, 0, 12], [0, 0, 4], [10, 0, 0]])
-    verdict = Verdict(np.array([9.0]), {0: np.array([[0.0, 0, 12]])}, np.ones(3, dtype=bool))
+    verdict = Flags(np.array([9.0]), {0: np.array([[0.0, 0, 12]])}, np.ones(3, dtype=bool))
     labels = label_rows(rows_of(X).place, model=model, centers=centers, verdict=verdict)[0][0]
     assert_array_equal(labels, [0, -1, -1, 1])
 

@@ -26,7 +26,7 @@ from ..core.sampling import Sampling, take_sample
 from ..core.sharing import OFFSETS, Offsets
 from .completion import complete, constant_columns, has_gaps
 from .directions import leading_directions, times
-from .scales import ROUNDING
+from .scales import VALUE_ROUNDING
 
 UNIT = 1e-3  # rows whose lengths differ by no more than this share of their spread are directions
 
@@ -177,7 +177,7 @@ class Embedder:
     def noise(self) -> Array:
         """(d,) the variance of rounding errors."""
         largest: Array = np.max([np.max(np.abs(X), axis=0) for X in self._whole], axis=0)
-        return (ROUNDING * largest) ** 2
+        return (VALUE_ROUNDING * largest) ** 2
 
     @cached_property
     def scale(self) -> Array | float:

@@ -21,7 +21,7 @@ MOST_PIECES = 512  # from which pieces become larger
 MOST_ROWS, LEAST_ROWS = 2**13, 2**6  # of a piece: in longer sums single precision would drift
 DEVICE_ROWS = 2**10  # rows that an accelerator adds up in one sum of a batch: what an H200 is fastest with
 NOTHING = 1e-5  # share of a weight that may be rounding of a sum in single precision
-MOST_KEPT = 64
+MOST_SMALL = 64
 _KEPT: dict[tuple[Any, ...], Array] = {}
 DEVICE_PIECE = 2**28  # an accelerator has no such cache, and starting a piece costs it more
 
@@ -105,7 +105,7 @@ def without_gaps(X: Array, xp: ModuleType = np, instead: Any = 0.0) -> Array:
 
 
 @dataclass(frozen=True)
-class Columns:
+class ColumnPlaces:
     """Where the columns of a data set stand among those of all."""
 
     own: tuple[int, ...]  # numbers of its columns
@@ -250,7 +250,7 @@ def arange(n: int, device: Any, xp: ModuleType) -> Array:
 def _kept(key: tuple[Any, ...], make: Callable[[], Array]) -> Array:
     """A small array, kept for the next time, because accelerators are slow at making them; few are kept."""
     if key not in _KEPT:
-        if len(_KEPT) >= MOST_KEPT:
+        if len(_KEPT) >= MOST_SMALL:
             _KEPT.clear()
         _KEPT[key] = make()
     return _KEPT[key]

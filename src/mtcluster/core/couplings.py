@@ -193,14 +193,14 @@ def _energies(place: Place, Ps: list[Array], weights: list[Weight], *, model: Mo
     return (found,)
 
 
-def _scatters(place: Place, weights: list[Weight], *, span: Span) -> tuple[list[Scatter]]:
+def _scatters(place: Place, weights: list[Weight], *, span: Span) -> tuple[list[TotalScatter]]:
     """S_t of each run, or one where all runs have the same weights."""
     runs = range(weights[0].w.shape[0])
     return ([span.scatter(place.blocks, [weight.w[run] for weight in weights]) for run in runs],)
 
 
 @dataclass(frozen=True)
-class Scatter:
+class TotalScatter:
     """S_t = XᵀVX in the coordinates of a span, vectors · diag(values) · vectorsᵀ; `vectors` None: they are the axes."""
 
     values: Array  # (r,)
@@ -226,7 +226,7 @@ class Span:
     basis: Array  # (d, r)
     rows: Array | None  # (n, r)
 
-    def scatter(self, blocks: list[Block], weights: list[Array]) -> Scatter:
+    def scatter(self, blocks: list[Block], weights: list[Array]) -> TotalScatter:
         """The total scatter of rows with weights w = u v; without weights the basis is its eigenvectors already."""
         if self.rows is not None:
             total = self.rows.T @ (np.concatenate(weights)[:, None] * self.rows)
@@ -235,9 +235,9 @@ class Span:
             total = self.basis.T @ sum(grams) @ self.basis
         diagonal = np.diag(total)
         if np.abs(total - np.diag(diagonal)).max(initial=0) <= 1e-13 * np.abs(diagonal).max(initial=0):
-            return Scatter(np.maximum(diagonal, 0), None)
+            return TotalScatter(np.maximum(diagonal, 0), None)
         values, vectors = np.linalg.eigh(total)
-        return Scatter(np.maximum(values, 0), vectors)
+        return TotalScatter(np.maximum(values, 0), vectors)
 
 
 def span_of(blocks: list[Block]) -> Span:
@@ -257,7 +257,7 @@ def span_of(blocks: list[Block]) -> Span:
     return Span(basis, (U * root) @ R.T)
 
 
-def subspace_of_projection(Q: Array, Z: Array, n_components: int, *, span: Span, scatter: Scatter) -> Array:
+def subspace_of_projection(Q: Array, Z: Array, n_components: int, *, span: Span, scatter: TotalScatter) -> Array:
     """W = the l smallest eigenvectors of the within-cluster scatter S_w = S_t − S_b (eq. 25), in the span of the data.
 
     Ties at the cut are broken towards larger between-cluster scatter: otherwise the null space of S_w, which text

@@ -17,7 +17,7 @@ from .novelty import Ordinary
 from .record import Record, axes
 from .relations import relatedness_by_common
 from .sharing import Share
-from .streaming import Statistics
+from .streaming import StreamSums
 
 USUAL_SHARE = 0.5  # λ1 of a task that joins tasks none of which share
 
@@ -81,7 +81,7 @@ class Fitted(Record):
     relatedness: Array = axes("m m", default=np.zeros((0, 0)))  # how similarly common clusters lie
     ordinary: Ordinary = field(default_factory=Ordinary)
     groups: Groups | None = None  # None: no task has joined
-    sums: Statistics | None = None  # of a stream; None: there is none
+    sums: StreamSums | None = None  # of a stream; None: there is none
     traces: tuple[Array, ...] = ()  # objective after each iteration of each stage
     stage_sizes: tuple[float, ...] = ()  # Σ u v of each stage
     converged: bool = True  # did the last stage end by `tol`?

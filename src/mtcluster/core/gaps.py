@@ -238,11 +238,11 @@ def _spread(w: Array, means: Array, Y: Array) -> Array:
     return cross + cross.T + weighted.T @ means
 
 
-MOST_KEPT = 2**20  # numbers of inverses that are kept for some rows
+MOST_INVERSES = 2**20  # numbers of inverses that are kept for some rows
 
 
 @dataclass(frozen=True)
-class Group:
+class LackingRows:
     """Rows that lack the same number of values."""
 
     rows: Array  # (n,)
@@ -254,7 +254,7 @@ class Group:
 class Patterns:
     """The groups of some rows; the inverses of the last metric are kept, which several jobs ask for."""
 
-    def __init__(self, groups: list[Group]) -> None:
+    def __init__(self, groups: list[LackingRows]) -> None:
         self.groups = groups
         self.last: tuple[Array, list[list[Array]]] | None = None
 
@@ -263,22 +263,22 @@ class Patterns:
         if self.last is not None and np.array_equal(self.last[0], metrics):
             return self.last[1]
         found = [[conditional(A, group) for group in self.groups] for A in metrics]
-        if sum(P.size for own in found for P in own) <= MOST_KEPT:
+        if sum(P.size for own in found for P in own) <= MOST_INVERSES:
             self.last = metrics, found
         return found
 
 
-def patterns(G: Array) -> Iterator[Group]:
+def patterns(G: Array) -> Iterator[LackingRows]:
     """Rows (n, d) with missing values, by how many and by which they lack."""
     counts = np.count_nonzero(G, axis=1)
     for k in np.unique(counts[counts > 0]):
         rows = np.flatnonzero(counts == k)
         cells = np.nonzero(G[rows])[1].reshape(len(rows), k)
         kinds, pattern = np.unique(cells, axis=0, return_inverse=True)
-        yield Group(rows, cells, kinds, pattern.ravel())
+        yield LackingRows(rows, cells, kinds, pattern.ravel())
 
 
-def conditional(A: Array, group: Group) -> Array:
+def conditional(A: Array, group: LackingRows) -> Array:
     """For each pattern of a group, the conditional covariance A_mm⁻¹ (p, k, k)."""
     return np.linalg.inv(A[group.kinds[:, :, None], group.kinds[:, None, :]])
 

@@ -32,11 +32,11 @@ from .starts import kmeans
 from .terms import Terms
 
 ENOUGH = 5  # rows per cluster that a new task needs before its rows say where it lies and what it holds
-ROUNDS, TOL = 10, 1e-6  # of labels, offsets and centres
+JOIN_ROUNDS, JOIN_TOL = 10, 1e-6  # of labels, offsets and centres
 FEW_ROUNDS = 1  # after smoothing: more would drift away from it, as in a fit
-MATCHED = 4  # starts that bring a centre of the new task onto a known one
+MATCHED_STARTS = 4  # starts that bring a centre of the new task onto a known one
 MOST_GAIN = 5.0  # nats that one row can say for a cluster: an outlier must not make one
-SAMPLE = Sampling(3000, 500)
+JOIN_ROWS = Sampling(3000, 500)
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,7 @@ def join(
     smooth = model.membership.labels_only and not model.geometry.estimated and rows.n_features > DIRECTIONS
     if smooth:
         centers = _smoothed(rows, model, centers, able, prior)
-    how, rounds = Follow(able, prior.reach is not None), FEW_ROUNDS if smooth else ROUNDS
+    how, rounds = Follow(able, prior.reach is not None), FEW_ROUNDS if smooth else JOIN_ROUNDS
     centers = _rounds(rows, weights, model, centers, how, rounds).centers
     if model.membership.diagonal and c > 1:
         support[able] = evidence(rows, weights, model, centers, prior)[able]
@@ -157,7 +157,7 @@ def in_the_middle(model: Model, centers: Centers, new: list[int], prior: Prior) 
 
 def _smoothed(rows: RowSource, model: Model, centers: Centers, able: list[int], prior: Prior) -> Centers:
     """Own centres of wide rows as they are after smoothing, by a sample: what a fit takes from its consensus."""
-    blocks, Ms = take_few(rows, SAMPLE, np.random.default_rng(0)), centers.Ms.copy()
+    blocks, Ms = take_few(rows, JOIN_ROWS, np.random.default_rng(0)), centers.Ms.copy()
     placed, exists, share = centers.placed[0], prior.exists, float(prior.usual.within[0, 0])
     for k in able:
         Ms[0, k] = placed[k]
@@ -173,8 +173,8 @@ def _located(
     means, shared, exists = rows.summary.means, centers.shared[0], prior.exists
     b, s = centers.offsets.b[0], centers.offsets.s.copy()
     middle = prior.sizes @ shared / prior.sizes.sum()
-    starts = np.stack([b] * (2 + MATCHED))
-    blocks = take_few(rows, SAMPLE, np.random.default_rng(0))
+    starts = np.stack([b] * (2 + MATCHED_STARTS))
+    blocks = take_few(rows, JOIN_ROWS, np.random.default_rng(0))
     for k in able:
         own, sizes = _clusters(by_itself(blocks[k]), int(exists.sum()))
         if prior.widths:
@@ -189,7 +189,7 @@ def _located(
         runs = list(group)
         several = centers.take("R", 0).copies(len(runs))
         several = replace(several, offsets=Offsets(starts[runs], s))
-        state = _rounds(rows, weights, alone, several, Follow(able, True), ROUNDS)
+        state = _rounds(rows, weights, alone, several, Follow(able, True), JOIN_ROUNDS)
         found[runs] = state.centers.offsets.b
         own = rows.apply(jobs.weighted_sums, state.Ls)[-1].reshape(len(b), -1)
         losses[:, runs] = own + _price(state.centers, prior).T
@@ -212,7 +212,7 @@ def width_of(centers: Array, sizes: Array) -> float:
 
 
 def _pairs(found: Array, sizes: Array, shared: Array) -> Array:
-    """(MATCHED, d) of the offsets that bring one centre onto another, those after which all lie near some."""
+    """(MATCHED_STARTS, d) of the offsets that bring one centre onto another, those after which all lie near some."""
     apart, between = squared_distances(found, found), squared_distances(shared, shared)
     G = found @ shared.T
     losses = np.empty(G.shape)
@@ -221,8 +221,8 @@ def _pairs(found: Array, sizes: Array, shared: Array) -> Array:
         least = np.min(apart[p][None, :, None] + between[:, None, :] - 2 * products, axis=2)
         losses[p] = np.maximum(least, 0) @ sizes
     lengths = squared_distances(shared, found)  # of the offsets: the shorter one, where others do as well
-    best = np.lexsort((lengths.ravel(), losses.ravel().round(9)))[:MATCHED]
-    ours, theirs = np.divmod(np.resize(best, MATCHED), len(shared))
+    best = np.lexsort((lengths.ravel(), losses.ravel().round(9)))[:MATCHED_STARTS]
+    ours, theirs = np.divmod(np.resize(best, MATCHED_STARTS), len(shared))
     return found[ours] - shared[theirs]
 
 
@@ -238,7 +238,7 @@ def _price(centers: Centers, prior: Prior) -> Array:
 def _rounds(rows: RowSource, weights: PerRow, model: Model, centers: Centers, how: Follow, rounds: int) -> State:
     """Find labels, then offsets and centres, a few times, or until losses stall."""
     state = nearest_at(rows, model, centers, weights)
-    return alternate(rows, model, state, max_iter=rounds, tol=TOL, known=how).state
+    return alternate(rows, model, state, max_iter=rounds, tol=JOIN_TOL, known=how).state
 
 
 def evidence(rows: RowSource, weights: PerRow, model: Model, centers: Centers, prior: Prior) -> Array:

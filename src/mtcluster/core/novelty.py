@@ -35,13 +35,13 @@ from .sampling import Sampling, take_few, take_sample
 from .sharing import Offsets, Sharing, Shrink, divided
 from .smoothing import DIRECTIONS, directions, distances
 
-STARTS = 12  # rows at which the free centre begins
-DRAWS = 5  # rows of which each of these is the best
-ITERATIONS = 10  # with the model's share of own centres, and as many with centres of the rows alone
-KEPT = 4  # starts that go on to the latter
+GROUP_STARTS = 12  # rows at which the free centre begins
+START_DRAWS = 5  # rows of which each of these is the best
+GROUP_ITER = 10  # with the model's share of own centres, and as many with centres of the rows alone
+STARTS_KEPT = 4  # starts that go on to the latter
 PRIOR = 5.0  # rows by which these are drawn to the shared ones
 SMALLEST = 0.25  # of the usual size of a cluster: what a group needs
-FAR = 1e3  # standard deviations that mean no more than fewer would
+FARTHEST = 1e3  # standard deviations that mean no more than fewer would
 
 
 @dataclass(frozen=True)
@@ -118,18 +118,18 @@ def best_group(found: Seen, rng: np.random.Generator) -> Group | None:
     known, others = np.tile(found.known, (runs, 1, 1)), np.tile(free, (runs, 1, 1))
     extra = np.concatenate([others, starts[:, None]], axis=1)
     saved = np.zeros(runs)
-    for iteration in range(2 * ITERATIONS):
-        if iteration == ITERATIONS:  # the best go on
-            kept = np.argsort(-saved, kind="stable")[:KEPT]
+    for iteration in range(2 * GROUP_ITER):
+        if iteration == GROUP_ITER:  # the best go on
+            kept = np.argsort(-saved, kind="stable")[:STARTS_KEPT]
             known, extra, saved, runs = known[kept], extra[kept], saved[kept], len(kept)
         points = np.concatenate([known, extra], axis=1)
         D = distances(Y, points.reshape(-1, Y.shape[1])).reshape(runs, -1, len(Y))
         labels = D.argmin(axis=1)
-        if iteration < ITERATIONS:
+        if iteration < GROUP_ITER:
             saved = total - D.min(axis=1) @ u
         sizes, means = _means(Y, u, labels, points.shape[1])
         n = sizes[:, :c]
-        if iteration < ITERATIONS:
+        if iteration < GROUP_ITER:
             known = found.expected(n, means[:, :c])
         else:
             known = P + (n / (n + PRIOR))[..., None] * (np.where((n > 0)[..., None], means[:, :c], P) - P)
@@ -154,14 +154,14 @@ def separation(Y: Array, u: Array, labels: Array, points: Array) -> float:
     few, last = sizes < ENOUGH, len(points) - 1
     means = np.where(few[:, None], points, means)
     chance = np.where(few, 0, spread / np.maximum(sizes, 1) ** 2)
-    found = [FAR]
+    found = [FARTHEST]
     for j in range(last):
         w = means[last] - means[j]
         length = max(float(np.linalg.norm(w)), np.finfo(np.float64).tiny)
         at = (last,) if few[j] else (last, j)
         width = float(np.mean([_deviation(Y[labels == i] @ (w / length), u[labels == i]) for i in at]))
         apart = max(length - float(chance[last] + chance[j]) / length, 0.0)
-        found.append(apart / width if apart < FAR * width else FAR)
+        found.append(apart / width if apart < FARTHEST * width else FARTHEST)
     return min(found)
 
 
@@ -180,11 +180,11 @@ def _means(Y: Array, u: Array, labels: Array, n_groups: int) -> tuple[Array, Arr
 def _starts(Y: Array, u: Array, losses: Array, rng: np.random.Generator) -> Array:
     """(R, q) rows drawn one after the other by their losses; of several the one that lowers them most."""
     found: list[Array] = []
-    for _ in range(STARTS):
+    for _ in range(GROUP_STARTS):
         mass = np.cumsum(losses * u)
         if not mass[-1] > 0:
             break
-        at = np.minimum(np.searchsorted(mass, rng.random(DRAWS) * mass[-1]), len(mass) - 1)
+        at = np.minimum(np.searchsorted(mass, rng.random(START_DRAWS) * mass[-1]), len(mass) - 1)
         D = np.minimum(distances(Y, Y[at]), losses)
         best = int((D @ u).argmin())
         losses = D[best]
@@ -192,9 +192,9 @@ def _starts(Y: Array, u: Array, losses: Array, rng: np.random.Generator) -> Arra
     return np.array(found).reshape(len(found), Y.shape[1])
 
 
-SAMPLE = Sampling(2000, 300)
-MOST_TASKS = 10  # of the fit that join again
-ROUNDING = 1e-6  # loss per feature, with a metric, that means nothing
+NOVELTY_ROWS = Sampling(2000, 300)
+TASKS_THAT_JOIN = 10  # of the fit that join again
+LOSS_ROUNDING = 1e-6  # loss per feature, with a metric, that means nothing
 MOST_GROUPS = 10  # of a task
 WITHOUT = 2  # clusters that tasks of the fit are tried without, one after the other
 USUAL = 0.9  # share of tasks without anything new whose best group does not count as new
@@ -227,7 +227,7 @@ def learn_ordinary(
     rows: RowSource, model: Model, centers: Centers, sizes: Array, prior: Prior, rng: np.random.Generator
 ) -> Ordinary:
     """Losses and scores of the tasks of a fit, each as a task that joins the others; `sizes` (m, c) of clusters."""
-    sample = take_few(rows, SAMPLE, rng)
+    sample = take_few(rows, NOVELTY_ROWS, rng)
     nothing = _rounding(sample, model)
     if not model.membership.diagonal:
         Ls = [np.maximum(L, nothing) for L in read_out(Blocks(sample).place, model=model, centers=centers)[1]]
@@ -258,7 +258,7 @@ def learn_ordinary(
 def _rounding(sample: list[Block], model: Model) -> float:
     """A loss that means nothing: rounding makes losses of about that size of rows that lie on their centres."""
     if model.geometry.estimated:
-        return ROUNDING * sample[0].X.shape[1]
+        return LOSS_ROUNDING * sample[0].X.shape[1]
     eps = float(np.finfo(sample[0].sq.dtype).eps)
     return 100 * eps * float(np.mean(np.concatenate([b.sq for b in sample]), dtype=np.float64))
 
@@ -299,14 +299,14 @@ def _views(
     pull, points = model.sharing.pull(sizes[None])[0], in_common(centers.Ms.astype(np.float64), centers)
     sharing = np.flatnonzero(np.broadcast_to(model.sharing.sharing, (m,)))
     if len(sharing) > 1:
-        for k in sharing[:: -(-len(sharing) // MOST_TASKS)].tolist():
+        for k in sharing[:: -(-len(sharing) // TASKS_THAT_JOIN)].tolist():
             others = sharing[sharing != k]
             of_cluster = pull[others].sum(axis=0)
             Z = np.einsum("kc,kcd->cd", pull[others], points[others]) / np.where(of_cluster > 0, of_cluster, 1)[:, None]
             shared = np.where((of_cluster > 0)[:, None], Z, centers.shared)
             yield k, sample[k], by_itself(sample[k]), shared, of_cluster > 0
         return
-    for k in range(min(m, MOST_TASKS)):
+    for k in range(min(m, TASKS_THAT_JOIN)):
         block, whole = sample[k], by_itself(sample[k])
         first = rng.permutation(len(block)) < len(block) // 2
         for half in (first, ~first):
@@ -346,7 +346,7 @@ def next_groups(
     able = [k for k in able if len(groups.get(k, ())) < MOST_GROUPS]
     if not able:
         return groups
-    sample = take_few(rows, SAMPLE, np.random.default_rng(0))
+    sample = take_few(rows, NOVELTY_ROWS, np.random.default_rng(0))
     groups = dict(groups)
     for k in able:
         block, old = sample[k], groups.get(k, np.zeros((0, rows.n_features)))
@@ -359,7 +359,7 @@ def next_groups(
 
 
 @dataclass(frozen=True)
-class Verdict:
+class Flags:
     """What makes a row of each task new."""
 
     limits: Array  # (m,) losses above which rows are; infinite: none is
@@ -367,7 +367,7 @@ class Verdict:
     held: Array  # (c,) clusters that some task holds
 
 
-def label_rows(place: Place, *, model: Model, centers: Centers, verdict: Verdict) -> tuple[Any, ...]:
+def label_rows(place: Place, *, model: Model, centers: Centers, verdict: Flags) -> tuple[Any, ...]:
     """Labels, -1 for what is new and for rows without any value; memberships, losses."""
     xp = place.xp
     Ps, Ls, _ = read_out(place, model=model, centers=centers)
@@ -385,7 +385,7 @@ def label_rows(place: Place, *, model: Model, centers: Centers, verdict: Verdict
     return found, Ps, Ls, None
 
 
-def _beside(model: Model, centers: Centers, verdict: Verdict) -> tuple[Model, Centers] | None:
+def _beside(model: Model, centers: Centers, verdict: Flags) -> tuple[Model, Centers] | None:
     """A model with the groups of each task as further clusters; None: there are no groups."""
     most = max((len(own) for own in verdict.groups.values()), default=0)
     if not most:
@@ -403,7 +403,7 @@ def _beside(model: Model, centers: Centers, verdict: Verdict) -> tuple[Model, Ce
     return plain, Centers(None, None, points, points[0], points[0], held[0], nowhere, geometry)
 
 
-def counted(rows: RowSource, model: Model, centers: Centers, verdict: Verdict) -> PerRow:
+def counted(rows: RowSource, model: Model, centers: Centers, verdict: Flags) -> PerRow:
     """What rows count where those that are new do not."""
     job = partial(label_rows, model=model, centers=centers, verdict=verdict)
     return rows.apply(_not_new, rows.apply(job, outputs=3)[0], outputs=1)[0]
@@ -416,7 +416,7 @@ def _not_new(place: Place, labels: list[Array]) -> tuple[Any, ...]:
 
 def loss_scales(rows: RowSource, found: Joined, rng: np.random.Generator) -> Array:
     """(m,) median losses of the rows of each task, of a sample; 0 for tasks of few rows."""
-    sample = Blocks(take_sample(rows, SAMPLE, rng)[0])
+    sample = Blocks(take_sample(rows, NOVELTY_ROWS, rng)[0])
     Ls = read_out(sample.place, model=found.model, centers=found.centers)[1]
     pairs = zip(Ls, sample.place.blocks, strict=True)
     return np.array([loss_scale(L, b.u) if L.shape[-1] else 0.0 for L, b in pairs]) * found.enough

@@ -20,7 +20,7 @@ import numpy as np
 from .arrays import Array, Summary
 from .record import Record, axes, declared
 
-HELD = np.zeros(1, dtype=bool)
+FIXED = np.zeros(1, dtype=bool)
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +29,7 @@ class Offsets(Record):
 
     b: Array = axes("R? m? d?")
     s: Array = axes("m?")
-    free: Array = axes("R?", default=HELD)  # are they estimated with the clusters?
+    free: Array = axes("R?", default=FIXED)  # are they estimated with the clusters?
 
     @classmethod
     def of(cls, b: Array, s: Array | None = None) -> Offsets:
@@ -99,7 +99,7 @@ def scale_offsets(summary: Summary, energy: Array, origins: Array) -> Offsets:
 OFFSETS = {"none": no_offsets, "matched": mean_offsets, "mean": mean_offsets, "scale": scale_offsets}
 
 
-UNRELATED = 1e-3  # κ of a task that is left alone: its centres are its own
+UNRELATED_ROWS = 1e-3  # κ of a task that is left alone: its centres are its own
 MOST_OWN = 0.99  # share of own centres that counts as sharing
 
 
@@ -258,7 +258,7 @@ class Shrink(Sharing):
         kappa = np.broadcast_to(self.rows[0], (len(sizes),))
         total = np.maximum(sizes.sum(axis=1), np.finfo(np.float64).tiny)
         share = np.minimum(np.sum(sizes**2 / (sizes + kappa[:, None]), axis=1) / total, MOST_OWN)
-        return replace(self, within=np.where(kappa == UNRELATED, 1.0, share)[None])
+        return replace(self, within=np.where(kappa == UNRELATED_ROWS, 1.0, share)[None])
 
     def joined(self, new: list[int], usual: Sharing | None, n_tasks: int) -> Self:
         """The usual κ, or an infinite one."""

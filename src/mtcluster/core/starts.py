@@ -15,8 +15,8 @@ from .sampling import Sampling, label_all, take_sample
 from .sharing import Offsets, Share
 from .solver import Result, alternate, race, state_at
 
-SEEDINGS = 3  # k-means++ seedings that are tried for a few iterations each; the best goes on
-TRIAL_ITER = 5
+KMEANS_SEEDINGS = 3  # k-means++ seedings that are tried for a few iterations each; the best goes on
+KMEANS_TRIAL_ITER = 5
 KMEANS_ITER = 100
 NOWHERE = Offsets.none()
 
@@ -27,9 +27,9 @@ def kmeans(
     """k-means of all rows of the blocks together, so many times: of several short runs the best goes to its end."""
     model = Model(n_clusters, Share.of(0.0), min(n_clusters, blocks[0].X.shape[1]), offsets=offsets)
     rows = Blocks(blocks)
-    Z = seeds(blocks, n_clusters, rng, n_runs * SEEDINGS, offsets=offsets)
+    Z = seeds(blocks, n_clusters, rng, n_runs * KMEANS_SEEDINGS, offsets=offsets)
     state = state_at(rows, model, Z)
-    best = race(rows, model, state, np.repeat(np.arange(n_runs), SEEDINGS), max_iter=TRIAL_ITER, tol=0.0)
+    best = race(rows, model, state, np.repeat(np.arange(n_runs), KMEANS_SEEDINGS), max_iter=KMEANS_TRIAL_ITER, tol=0.0)
     return alternate(rows, model, best.state, max_iter=KMEANS_ITER, tol=1e-6)
 
 
@@ -153,7 +153,7 @@ class SampledStart(Start):
         return label_all(rows, sample, positions, self.labels(sample, model, rng), model)
 
 
-class Random(Start):
+class RandomStart(Start):
     """Memberships drawn at random for every row."""
 
     name = "random"
@@ -165,7 +165,7 @@ class Random(Start):
         return rows.scatter([model.membership.random(n, model.n_clusters, rng, rows.dtype) for n in sizes])
 
 
-class PerTask(SampledStart):
+class PerTaskStart(SampledStart):
     """Labels by k-means of each task on its own, clusters renumbered so that they correspond."""
 
     name = "per-task"
@@ -180,7 +180,7 @@ class PerTask(SampledStart):
         return [np.argsort(order)[l] for l, order in zip(labels, orders, strict=True)]
 
 
-class Pooled(SampledStart):
+class PooledStart(SampledStart):
     """Labels by k-means of all rows, in the common frame of the tasks."""
 
     name = "pooled"
@@ -190,7 +190,7 @@ class Pooled(SampledStart):
         return [P[0] for P in kmeans(blocks, model.n_clusters, rng, model.offsets).state.Ps]
 
 
-STARTS: dict[str, Start] = {start.name: start for start in (Random(), PerTask(), Pooled())}
+STARTS: dict[str, Start] = {start.name: start for start in (RandomStart(), PerTaskStart(), PooledStart())}
 TRIED = ("per-task", "pooled")  # by init="auto" where there is no consensus
 
 

@@ -42,7 +42,7 @@ def trusted_types() -> tuple[str, ...]:
     from .._utils.tables import Table
     from ..certainty import Selection
     from ..consensus import Consensus, ConsensusEvidence, Decisions, Matching
-    from ..core.streaming import Statistics
+    from ..core.streaming import StreamSums
     from ..estimators._changes import Changes
     from ..estimators._drift import Drift
     from ..estimators._harmony import Harmonized
@@ -50,7 +50,7 @@ def trusted_types() -> tuple[str, ...]:
     from ..preprocessing import TablePreprocessor
 
     models = (getattr(estimators, name) for name in estimators.__all__)
-    parts = (Changes, Consensus, ConsensusEvidence, Decisions, Drift, Matching, Selection, Statistics, Table)
+    parts = (Changes, Consensus, ConsensusEvidence, Decisions, Drift, Matching, Selection, StreamSums, Table)
     classes = (*models, Harmonized, *parts, LabelDescription, TablePreprocessor)
     return tuple(sorted([*FOREIGN, *(f"{cls.__module__}.{cls.__qualname__}" for cls in classes)]))
 
