@@ -42,6 +42,11 @@ def available_if(condition: Callable[[Any], bool]) -> Callable[[Method], Method]
     return decorate
 
 
+def check_parameters(estimator: Any) -> None:
+    """Check the parameters of an estimator as its `fit` does."""
+    estimator._validate_params()
+
+
 class Registered(StrOptions):
     """A constraint on a parameter: one of the names of a registry, as it is when the parameter is checked."""
 
@@ -96,6 +101,7 @@ __all__ = [
     "StrOptions",
     "array_namespace",
     "available_if",
+    "check_parameters",
     "fit_context",
     "get_config",
     "get_namespace",

@@ -17,11 +17,12 @@ import numpy as np
 from .._utils.tables import Table
 from .._utils.text import count, versions
 from ..consensus import shared_embeddings
-from ..core.arrays import Array, host
+from ..core.arrays import Array
 from ..inspection._certainty import plain_selection, plain_stability
 from ..inspection._meaning import CAUTION, NO_STRUCTURE, meaning
 from ..inspection._relations import Relations, relations
 from ..inspection._report import Report, make_report
+from ..inspection._subject import subject_of
 from ..model_selection import Selection, Stability
 from . import folder, layout, modelling
 from .cleaning import told
@@ -83,15 +84,15 @@ def found_in(
     model: Any, described: Any, related: Relations, found: Stability | None, report: Report, settings: dict[str, Any]
 ) -> dict[str, Any]:
     """What was found, as it is printed."""
-    tasks = [str(task) for task in described.tasks_.tolist()]
+    tasks, weights = [str(task) for task in described.tasks_.tolist()], described.fitted_.within_weight
     sizes = described.cluster_sizes_.round().astype(int).tolist()
     return {
         "sizes": dict(zip(tasks, sizes, strict=True)),
-        "left_alone": [task for task, weight in zip(tasks, host(described.within_weight_), strict=True) if weight == 1],
+        "left_alone": [task for task, weight in zip(tasks, weights, strict=True) if weight == 1],
         "changes": plain_changes(model),
         "relations": [row | {"support": float(f"{row['support']:.6g}")} for row in related.rows()],
         "found": related.sentences,
-        "meaning": meaning(described, related.sentences, found),
+        "meaning": meaning(subject_of(described, "fit"), related.sentences, found),
         "check": settings["check"],
         "missing": report.summary["missing"],
         **{name: settings[name] for name in ("verdict", "stability", "selection")},
@@ -205,8 +206,7 @@ def report_of(
     names: dict[int, str] | None = None,
 ) -> Report:
     """The report of a model; `names` are those of clusters."""
-    n_clusters = getattr(described, "n_clusters_", described.cluster_sizes_.shape[1])
-    n_tasks = len(described.tasks_)
+    n_clusters, n_tasks = described.n_clusters_, len(described.tasks_)
     return make_report(
         described,
         ids=rows.data.ids,

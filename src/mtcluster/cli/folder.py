@@ -16,7 +16,6 @@ import numpy as np
 
 from .._utils.files import replacing, replacing_folder, tidy
 from ..core.arrays import Array, host
-from ..core.memberships import FORMS
 from .errors import InputError
 from .layout import KNOWN, SETTINGS
 from .stopping import check, written
@@ -137,26 +136,24 @@ def label_columns(
 
 def belonging_of(model: Any, X: Any, tasks: Array) -> tuple[str, Array]:
     """Probabilities (n, c) of the clusters of rows that have one each, or memberships, with the word for them."""
-    one_cluster = FORMS[model.membership_].diagonal
+    one_cluster = model.fitted_.model.membership.diagonal
     return "probability" if one_cluster else "membership", host(model.predict_proba(X, tasks=tasks))
 
 
 def center_columns(model: Any, names: list[str], in_units: Callable[..., Array], least: int = 0) -> dict[str, Any]:
-    """The columns of centers.csv: centres of each task, then those that all tasks share, in the units of the data.
+    """Make the columns of centers.csv: centres of each task, then those that all tasks share, in the units of the data.
 
     A task has no value (NaN) in a feature that it lacks; centres of fewer than `least` rows are left out, and so is the
     number of these rows.
     """
-    m, c, _ = model.task_centers_.shape
-    tasks = [str(task) for task in model.tasks_.tolist()]
-    has = host(model.feature_presence_)
-    own = [
-        np.where(here, in_units(M, task), np.nan) for M, task, here in zip(model.task_centers_, tasks, has, strict=True)
-    ]
-    centers = np.concatenate([*own, in_units(model.shared_centers_ @ model.subspace_.T)])
-    sizes = np.concatenate([model.cluster_sizes_.ravel(), model.cluster_sizes_.sum(axis=0)])
+    fitted = model.fitted_
+    (m, c), tasks, Ms = fitted.sizes.shape, [str(task) for task in fitted.tasks.tolist()], fitted.centers.Ms
+    own = [np.where(has, in_units(M, task), np.nan) for M, task, has in zip(Ms, tasks, fitted.has, strict=True)]
+    centers = np.concatenate([*own, in_units(host(model.cluster_centers_))])
+    total = fitted.sizes.sum(axis=0)
+    sizes = np.concatenate([fitted.sizes.ravel(), total])
     few = (sizes > 0) & (sizes < least)
-    hidden = few | np.tile(model.cluster_sizes_.sum(axis=0) < least, m + 1)  # a task without rows has the shared centre
+    hidden = few | np.tile(total < least, m + 1)  # a task without rows has the shared centre
     centers[hidden] = np.nan
     columns: dict[str, Any] = {
         "task": np.repeat([*tasks, "(shared)"], c),

@@ -37,7 +37,7 @@ def _spectral(c: int, seed: int) -> Any:
 
 def _harmony(c: int, seed: int) -> Any:
     need("harmonypy", "harmony", "the method harmony")
-    from ..estimators._harmony import Harmonized
+    from ..estimators.harmony import Harmonized
 
     return Harmonized(_kmeans(c, seed), random_state=seed)
 

@@ -6,16 +6,19 @@ import warnings
 from argparse import Namespace
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from .._utils.text import count, listed
 from ..core.arrays import Array, has_gaps
-from ..engines import DaskClusterError, bring_here
-from ..estimators._progress import watched
+from ..engines import DaskClusterError
+from ..estimators.progress import watched
+from ..estimators.publish import public
 from ..inspection._certainty import number_sentence
 from ..inspection._labels import LabelDescription
+from ..inspection._subject import in_memory
 from ..metrics import joint_accuracy, task_scores
 from ..model_selection._n_clusters import Selection, select_n_clusters
 from ..model_selection._stability import Stability, stability
@@ -87,11 +90,12 @@ def fit_model(arguments: Namespace, method: str, n_clusters: int, rows: Prepared
     listener = Listener(method, console)
     with input_errors(), _located(arguments, rows) as X, watched(model, listener):
         model.fit(X, tasks=rows.tasks, **({} if rows.previous is None else {"previous": rows.previous}))
-        for name, value in list(vars(model).items()):
-            setattr(model, name, bring_here(value))
+        if hasattr(model, "fitted_"):
+            fitted = model.fitted_
+            vars(model).update(public(model, replace(fitted, rows=in_memory(fitted.rows))))
     console.finish(begun + FITTING - console.done)
     _forget_affinities(model)
-    if hasattr(model, "map_") and len(model.tasks_) == len(np.unique(rows.tasks)):
+    if hasattr(model, "fitted_") and len(model.tasks_) == len(np.unique(rows.tasks)):
         return model, model
     return model, LabelDescription(method).fit(rows.X, model.labels_, tasks=rows.tasks)
 

@@ -125,7 +125,7 @@ def _labelled(model: Any, X: Any, data: Dataset) -> dict[str, Any]:
 
 def _outlier_scores(model: Any, losses: Array, tasks: Array) -> Array:
     """Losses as multiples of the usual loss in the fit, of the same task if it was in the fit."""
-    fitted, codes = host(model.losses_), host(model.task_indices_)
+    fitted, codes = host(model.losses_), host(model.fitted_.rows.tasks)
     usual = {str(task): usual_loss(fitted[codes == k]) for k, task in enumerate(model.tasks_.tolist())}
     other = usual_loss(fitted)
     scale = np.array([usual.get(task, other) for task in tasks.tolist()])

@@ -13,8 +13,8 @@ from sklearn.utils.validation import has_fit_parameter
 
 from .._utils.text import count, listed
 from ..core.arrays import Array, has_gaps
-from ..estimators._columns import unlinked
-from ..estimators._fitted import NO_VALUE
+from ..estimators.matrices import unlinked
+from ..estimators.publish import NO_VALUE
 from ..preprocessing import Finding, TablePreprocessor
 from ..preprocessing._findings import lines_of
 from .cleaning import FEW, Checking, cleaned, refuse_stops, without_names

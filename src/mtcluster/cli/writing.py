@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from copy import copy
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -70,7 +70,7 @@ def write_model(out: Path, rows: Prepared, model: Any, described: Any, related: 
 
 def _scores(described: Any, rows: Prepared, found: Stability | None) -> dict[str, Array]:
     """What labels.csv says about single rows; rows of which nothing is known are neither easy nor outlying."""
-    losses, codes = host(described.losses_), host(described.task_indices_)
+    losses, codes = described.losses_, described.fitted_.rows.tasks
     confidence = {} if found is None else {"confidence": found.row_confidence.round(3)}
     scores = confidence | {"easiness": easiness(losses, codes), "outlier_score": outlier_scores(losses, codes)}
     return {name: np.where(without_values(rows.X), np.nan, values) for name, values in scores.items()}
@@ -92,9 +92,9 @@ def _relation_columns(related: Relations, least: int) -> dict[str, Any]:
 
 
 def without_map(model: Any) -> Any:
-    """The model without its map of the rows."""
-    found = copy(model)
-    for name in ("map_", "map_rows_"):
-        if hasattr(found, name):
-            setattr(found, name, getattr(found, name)[:0])
+    """Copy the model without its map of the rows."""
+    found, fitted = copy(model), getattr(model, "fitted_", None)
+    if fitted is not None:
+        rows = replace(fitted.rows, map=fitted.rows.map[:0], map_rows=fitted.rows.map_rows[:0])
+        found.fitted_ = replace(fitted, rows=rows)
     return found

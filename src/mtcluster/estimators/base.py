@@ -258,7 +258,6 @@ class MultiTaskClusterer(
     def _publish(self, fitted: Fitted, engine: Engine | None = None) -> Self:
         """Set the public attributes; without an engine they are NumPy's."""
         self.__dict__.update(self._published(fitted, (lambda values: values) if engine is None else engine.small))
-        self._n_features_out = fitted.model.n_components
         return self
 
     def _warn(self, fault: str | None) -> None:

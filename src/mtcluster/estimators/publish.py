@@ -46,7 +46,13 @@ def published(fitted: Fitted, small: Callable[[Array], Any]) -> dict[str, Any]:
         "objective_trace_": list(fitted.traces),
         "n_clusters_": int(fitted.exists.sum()) if fitted.n_asked is None else fitted.n_asked,
         "n_iter_": fitted.n_iter,
+        "_n_features_out": fitted.model.n_components,
     }
+
+
+def public(model: Any, fitted: Fitted) -> dict[str, Any]:
+    """Make the public attributes of any estimator that has a fitted model, as NumPy arrays."""
+    return dict(model._published(fitted, np.asarray))
 
 
 def fitted_model(engine: Engine, plan: Plan, run: Run) -> Fitted:

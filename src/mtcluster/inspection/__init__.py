@@ -1,8 +1,7 @@
 """Inspection of fitted models and of labels: descriptions, judgements, explanations, outlier scores, reports."""
 
-from ..estimators._changes import Changes
-from ..estimators._drift import Drift
-from ._explanation import explain
+from ..estimators.changes import Changes, Drift
+from ._explanation import Explanation, explain
 from ._judgement import Judgement, judge_labels
 from ._labels import LabelDescription
 from ._outliers import easiness, outlier_scores
@@ -12,6 +11,7 @@ from ._report import Report, make_report
 __all__ = [
     "Changes",
     "Drift",
+    "Explanation",
     "Judgement",
     "LabelDescription",
     "Relations",

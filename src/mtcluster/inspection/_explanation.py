@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
+from .._utils.tables import Table
 from ..consensus.decisions import ConsensusEvidence, Decisions
 from ..core.arrays import host
 from ..core.couplings import COUPLINGS
+from ..core.geometry import Tied
 from ..core.memberships import FORMS
 from ..core.weightings import WEIGHTINGS
 from ._certainty import certainty_sentences, check_stability, number_sentence
-from ._fitted import ALIKE, PER_TASK, comparable, method_name, n_rows_of, on_host, unexplained
 from ._gaps import missing_of, missing_sentences
 from ._matching import matching_sentences
 from ._relations import relation_sentences
+from ._subject import ALIKE, Subject, subject_of
 from ._words import count, named, number, related
+
+if TYPE_CHECKING:
+    import pandas
 
 NO_OFFSET = {
     "unit rows": "all rows have the same length, so they are directions, and a direction has no location",
@@ -41,7 +46,42 @@ EUCLIDEAN = {
 }
 
 
-def explain(model: Any, stability: Any = None) -> str:
+@dataclass(frozen=True, repr=False)
+class Explanation:
+    """What a fit decided, in words.
+
+    It shows itself at the prompt, by `print` and in notebooks.
+
+    Attributes
+    ----------
+    told : dict of str to list of str
+        The sentences about each decision, in their order.
+    """
+
+    told: dict[str, list[str]]
+
+    @property
+    def table(self) -> Table:
+        """One row per decision, with the columns "decision" and "explanation"."""
+        pairs = ((name, (line.removeprefix(f"{name}:").strip() for line in lines)) for name, lines in self.told.items())
+        return Table.from_rows({"decision": name, "explanation": " ".join(lines)} for name, lines in pairs)
+
+    def to_frame(self) -> pandas.DataFrame:
+        """Make a data frame with one row per decision, and the columns "decision" and "explanation"."""
+        import pandas
+
+        return pandas.DataFrame(self.table)
+
+    def __str__(self) -> str:
+        return "\n".join(line for lines in self.told.values() for line in lines)
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return self.table._repr_html_()
+
+
+def explain(model: Any, stability: Any = None) -> Explanation:
     """Explain what a fit decided from the data alone, and on what evidence.
 
     Parameters
@@ -53,8 +93,8 @@ def explain(model: Any, stability: Any = None) -> str:
 
     Returns
     -------
-    explanation : str
-        One or two sentences per decision, one decision per line.
+    explanation : Explanation
+        A few sentences per decision. It shows itself; `to_frame()` has one row per decision.
 
     Examples
     --------
@@ -62,64 +102,66 @@ def explain(model: Any, stability: Any = None) -> str:
     >>> from mtcluster.datasets import make_multitask_blobs
     >>> from mtcluster.inspection import explain
     >>> X, y, tasks = make_multitask_blobs(n_tasks=3, n_clusters=4, random_state=0)
-    >>> print(explain(LSSMTC(n_clusters=4, random_state=0).fit(X, tasks=tasks)))  # doctest: +ELLIPSIS
+    >>> explain(LSSMTC(n_clusters=4, random_state=0).fit(X, tasks=tasks))  # doctest: +ELLIPSIS
     LSSMTC: 4 clusters in 3 tasks, 300 rows.
     Start: a consensus of the best 8 of 48 Gaussian mixtures...
     """
-    check_is_fitted(model)
-    if not hasattr(model, "decisions_"):
+    subject = subject_of(model, "explain")
+    if subject.decisions is None:
         raise TypeError(f"explain needs a fitted SPMTC, LSSMTC or ASI; got {type(model).__name__}.")
-    check_stability(stability, model.task_centers_.shape[1], len(model.labels_))
-    matched = bool(getattr(model, "matching_", None))  # stability cannot be measured then
-    sure = [] if matched and stability is None else certainty_sentences(stability)
-    return "\n".join([*describe(on_host(model, PER_TASK)), *sure])
+    check_stability(stability, subject.shape[1], len(subject.fitted.rows.labels))
+    sure = [] if subject.matching and stability is None else certainty_sentences(stability)  # it cannot be measured
+    return Explanation(describe(subject, subject.decisions) | ({"How sure": sure} if sure else {}))
 
 
-def describe(model: Any) -> list[str]:
-    """The lines of `explain` on the fit itself, of a model whose arrays are in host memory."""
-    m, c, n, made = len(model.tasks_), model.n_clusters_, n_rows_of(model), model.decisions_
-    joined = model.joined_ is not None and bool(np.any(host(model.joined_)))
-    own = f"{count(n, 'row')}{' of the new data' * joined}"
-    head = f"{method_name(model)}: {count(c, 'cluster')} in {count(m, 'task')}, {own}."
-    chosen = [] if model.selection_ is None else [number_sentence(model.selection_, c)]
-    earlier = joined or model.drift_ is not None  # then the rows are not those that the fit started from
-    begun = made.consensus.n_rows if earlier and made.consensus is not None else n
-    lines = [head, *_missing(model), *chosen, _start(made, begun, m)]
+def describe(subject: Subject, made: Decisions) -> dict[str, list[str]]:
+    """Say what was decided: sentences on the fit itself, by decision."""
+    fitted, changes, drift = subject.fitted, subject.changes, subject.drift
+    m, n, joined = len(fitted.tasks), subject.n_rows, bool(subject.joined.any())
+    size = f"{count(subject.n_clusters, 'cluster')} in {count(m, 'task')}, {count(n, 'row')}"
+    told = {"Model": [f"{subject.method}: {size}{' of the new data' * joined}."], "Missing values": _missing(subject)}
+    if subject.selection is not None:
+        told["Number of clusters"] = [number_sentence(subject.selection, subject.n_clusters)]
+    earlier = joined or drift is not None  # then the rows are not those that the fit started from
+    told["Start"] = [_start(made, made.consensus.n_rows if earlier and made.consensus is not None else n, m)]
     if made.within_weight_reason != "none":
-        lines += [_metric(made), *_sharing(made, model.within_weight_, model.tasks_.tolist()), _offset(made, model)]
-    lines += [*matching_sentences(model.matching_), *_joined(model)]
-    lines += [f"Coupling: {made.coupling}. {COUPLINGS[made.coupling].explanation}"]
-    lines += [_membership(made), _iterations(made, model.fractions_, model.n_iter_)]
-    if model.drift_ is not None:
-        calls = count(model.drift_.n_batches, "call")
-        lines.append(f"Stream: {calls} of partial_fit since. {' '.join(model.drift_.sentences)}".rstrip())
-    lines += [] if model.changes_ is None else [f"Since the previous model: {' '.join(model.changes_.sentences)}"]
-    if m == 1:
-        return lines
-    names = [repr(task) for task in model.tasks_.tolist()]
-    alike = relatedness_sentence(model.task_relatedness_, comparable(model), names)
-    told = relation_sentences(model, [f"task {name}" for name in names])
-    return [*lines, f"Relatedness: {alike}", *told]
+        told["Metric"] = [_metric(made)]
+        told["Sharing"] = _sharing(made, fitted.within_weight, subject.tasks)
+        told["Task offsets"] = [_offset(made, subject)]
+    told |= {"Matching": matching_sentences(subject.matching), "Joined after the fit": _joined(subject)}
+    told["Coupling"] = [f"Coupling: {made.coupling}. {COUPLINGS[made.coupling].explanation}"]
+    told["Memberships"] = [_membership(made)]
+    told["Fit"] = [_iterations(made, fitted.rows.fractions, fitted.n_iter)]
+    if drift is not None:
+        calls = count(drift.n_batches, "call")
+        told["Stream"] = [f"Stream: {calls} of partial_fit since. {' '.join(drift.sentences)}".rstrip()]
+    if changes is not None:
+        told["Since the previous model"] = [f"Since the previous model: {' '.join(changes.sentences)}"]
+    if m > 1:
+        names = [repr(task) for task in subject.tasks]
+        told["Relatedness"] = [f"Relatedness: {relatedness_sentence(fitted.relatedness, subject.comparable, names)}"]
+        told["Clusters of the tasks"] = relation_sentences(subject, [f"task {name}" for name in names])
+    return {name: lines for name, lines in told.items() if lines}
 
 
-def _missing(model: Any) -> list[str]:
-    """Values, columns of tasks and rows that are missing."""
-    named, d = model.feature_names_in_, model.task_centers_.shape[2]
-    features = range(d) if named is None else [str(name) for name in named]
-    lines = missing_sentences(missing_of(model, features, model.tasks_.tolist()), repr)
-    empty = int(np.count_nonzero(host(model.labels_) < 0)) if model.joined_ is None else 0
+def _missing(subject: Subject) -> list[str]:
+    """Name values, columns of tasks and rows that are missing."""
+    names = subject.feature_names
+    features = range(subject.shape[2]) if names is None else [str(name) for name in names]
+    lines = missing_sentences(missing_of(subject.fitted, features, subject.tasks), repr)
+    known = subject.fitted.groups is not None
+    empty = 0 if known else int(np.count_nonzero(host(subject.fitted.rows.labels) < 0))
     if empty:
         lines.append(f"{count(empty, 'row')} without any value {'has' if empty == 1 else 'have'} the label -1.")
     return lines
 
 
-def _joined(model: Any) -> list[str]:
-    """Tasks that were not in the fit."""
-    if model.joined_ is None or not np.any(model.joined_):
+def _joined(subject: Subject) -> list[str]:
+    """Name tasks that were not in the fit."""
+    later, new = [repr(subject.tasks[k]) for k in np.flatnonzero(subject.joined)], subject.unexplained
+    if not later:
         return []
-    later = [repr(task) for task, joined in zip(model.tasks_.tolist(), host(model.joined_), strict=True) if joined]
-    new = unexplained(model)
-    empty = ", or they have no value" * (model.missing_ is not None and bool(np.any(host(model.missing_))))
+    empty = ", or they have no value" * bool(subject.fitted.missing.any())
     flagged = f" No cluster explains {count(new, 'row')} of them{empty}, which have the label -1." if new else ""
     return [f"Joined after the fit: {named('task', later)}. The other lines are about the fit before.{flagged}"]
 
@@ -186,7 +228,7 @@ def _sharing(made: Decisions, weights: Any, tasks: list[Any]) -> list[str]:
 
 
 def _evidence(found: ConsensusEvidence) -> list[str]:
-    """What stands for or against sharing, of each task."""
+    """Say what stands for or against sharing, of each task."""
     kin = [f"relatedness {max(value, 0):.2f}" for value in found.relatedness]
     if found.agreement is None:
         return kin
@@ -194,7 +236,7 @@ def _evidence(found: ConsensusEvidence) -> list[str]:
 
 
 def _drawn(made: Decisions, found: ConsensusEvidence, weights: Any) -> str:
-    """How much tasks share."""
+    """Say how much tasks share."""
     if made.metric != "shared":
         return f"within_weight={weights.min():g} for"
     if not weights.any() or np.isinf(found.shrinkage):
@@ -222,11 +264,11 @@ def _thresholds(found: ConsensusEvidence) -> str:
     )
 
 
-def _offset(made: Decisions, model: Any) -> str:
+def _offset(made: Decisions, subject: Subject) -> str:
     if made.task_offset_reason == "set":
         return f"Task offsets: task_offset={made.task_offset!r}, as set."
     if made.task_offset_reason == "criterion":
-        return f"Task offsets: {_by_criterion(made)}{_largest_offset(model) * (made.task_offset != 'none')}"
+        return f"Task offsets: {_by_criterion(made)}{_largest_offset(subject) * (made.task_offset != 'none')}"
     if made.offset_gain is None:
         return f"Task offsets: not removed, because {NO_OFFSET[made.task_offset_reason]}."
     change = f"{100 * abs(made.offset_gain):.0f} % {'tighter' if made.offset_gain >= 0 else 'wider'}"
@@ -234,12 +276,12 @@ def _offset(made: Decisions, model: Any) -> str:
         return f"Task offsets: not removed; without the mean of each task, pooled clusters would be {change}."
     return (
         f"Task offsets: the mean of each task was removed from what tasks share, which makes pooled clusters {change}."
-        f"{_largest_offset(model)}"
+        f"{_largest_offset(subject)}"
     )
 
 
 def _by_criterion(made: Decisions) -> str:
-    """Whether tasks have offsets, by the best candidates with and without them."""
+    """Say whether tasks have offsets, by the best candidates with and without them."""
     matched = made.task_offset == "matched"
     values = (made.consensus.criterion if made.consensus is not None else None) or {}
     what = "estimated from the clusters that tasks have in common" if matched else "none"
@@ -252,20 +294,12 @@ def _by_criterion(made: Decisions) -> str:
     )
 
 
-def _largest_offset(model: Any) -> str:
-    """Which task lies farthest from where the others lie."""
-    b, unit = model.task_offsets_, ""
-    if model.metric_ == "shared":
-        K, V = model.metric_covariance_, getattr(model, "metric_directions_", None)
-        inside = b if V is None else b @ V
-        rest = (np.sum(b**2, axis=1) - np.sum(inside**2, axis=1)).clip(0) / model.metric_rest_
-        moved, unit = (
-            np.sqrt(np.sum(inside @ np.linalg.inv(K) * inside, axis=1) + rest),
-            " times the width of a cluster",
-        )
-    else:
-        moved = np.linalg.norm(b, axis=1)
-    return f" Task {model.tasks_.tolist()[int(np.argmax(moved))]!r} has the largest offset ({moved.max():.3g}{unit})."
+def _largest_offset(subject: Subject) -> str:
+    """Name the task that lies farthest from where the others lie."""
+    centers = subject.fitted.centers
+    moved = np.sqrt(np.maximum(centers.geometry.squares(centers.offsets.b), 0))
+    unit = " times the width of a cluster" * isinstance(centers.geometry.tied, Tied)
+    return f" Task {subject.tasks[int(np.argmax(moved))]!r} has the largest offset ({moved.max():.3g}{unit})."
 
 
 def _membership(made: Decisions) -> str:
@@ -289,7 +323,7 @@ def _iterations(made: Decisions, fractions: Any, n_iter: int) -> str:
 
 
 def relatedness_sentence(R: Any, known: Any, names: list[str]) -> str:
-    """How many pairs of tasks are alike, and which are most and least alike, of those for which it is `known`."""
+    """Say how many pairs of tasks are alike, and which are most and least, of those for which it is `known`."""
     pairs = [(float(R[i, j]), names[i], names[j]) for j in range(len(R)) for i in range(j) if known[i, j]]
     left = len(R) * (len(R) - 1) // 2 - len(pairs)
     if not pairs:

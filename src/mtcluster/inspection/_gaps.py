@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ..core.arrays import Array, host
+from ..core.arrays import Array
+from ..core.fitted import Fitted
 from ._words import count, listed, named, percent
 
 NOTABLE = 0.05  # share of missing values in a task from which a column is listed
@@ -16,16 +17,11 @@ GROUPS = 30  # groups of columns that the same tasks have
 NAMES = 12  # columns of a group that are named
 
 
-def missing_of(model: Any, features: Sequence[Any], tasks: Sequence[Any]) -> dict[str, Any] | None:
-    """What a fitted model knows about missing values, in plain values; None if nothing is missing.
-
-    The model has `missing_` (m, d), the share of missing values, `feature_presence_` (m, d) and `cluster_sizes_`.
-    """
-    found = getattr(model, "missing_", None)
-    if found is None or not np.any(host(found) > 0):
+def missing_of(fitted: Fitted, features: Sequence[Any], tasks: Sequence[Any]) -> dict[str, Any] | None:
+    """Tell what a model knows about missing values, in plain values; None if nothing is missing."""
+    if not np.any(fitted.missing > 0):
         return None
-    shares, has = host(found), host(model.feature_presence_).astype(bool)
-    rows = host(model.cluster_sizes_).sum(axis=1)
+    shares, has, rows = fitted.missing, fitted.has, fitted.sizes.sum(axis=1)
     own = [round(float(share[mask].mean()), 6) if mask.any() else 1.0 for share, mask in zip(shares, has, strict=True)]
     return {
         "share": round(float(rows @ shares.mean(axis=1) / rows.sum()), 6),
@@ -39,7 +35,7 @@ def missing_of(model: Any, features: Sequence[Any], tasks: Sequence[Any]) -> dic
 
 
 def _columns(shares: Array, has: Array, features: Sequence[Any]) -> list[dict[str, Any]]:
-    """The columns with the most missing values in a task that has them, and their shares by task; None: not there."""
+    """List the columns with most missing values in a task that has them, and their shares by task; None: not there."""
     most = np.where(has, shares, 0).max(axis=0)
     order = [j for j in np.argsort(-most, kind="stable").tolist() if most[j] >= NOTABLE][:COLUMNS]
     return [
@@ -52,7 +48,7 @@ def _columns(shares: Array, has: Array, features: Sequence[Any]) -> list[dict[st
 
 
 def _mosaic(has: Array, features: Sequence[Any]) -> dict[str, Any]:
-    """Which task has which columns: the columns that all, some and one have, and groups that the same tasks have."""
+    """Tell which task has which columns: those that all, some and one have, and groups that the same tasks have."""
     n, m = has.sum(axis=0), len(has)
     groups: dict[bytes, list[int]] = {}
     for j in range(has.shape[1]):
@@ -76,7 +72,7 @@ def _mosaic(has: Array, features: Sequence[Any]) -> dict[str, Any]:
 
 
 def missing_sentences(found: dict[str, Any] | None, quote: Callable[[Any], str]) -> list[str]:
-    """What is missing in words; `quote` writes the name of a task or column."""
+    """Say what is missing; `quote` writes the name of a task or column."""
     if found is None:
         return []
     lines, mosaic = [], found["mosaic"]

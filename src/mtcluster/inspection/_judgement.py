@@ -12,7 +12,7 @@ from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.utils.validation import column_or_1d
 
 from ..core.arrays import Array, has_gaps, host
-from ..estimators._validation import read_tasks
+from ..estimators.input import read_tasks
 
 SHIFT_PRICE = 0.5  # of the share of the spread that shifts take, on the scale of a log-likelihood
 MANY_FEATURES, DIRECTIONS = 50, 20  # above the first, rows are judged in that many principal directions

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..certainty import VERDICTS
 from ._certainty import plain_stability
-from ._fitted import sharing
+from ._subject import Subject
 from ._words import percent
 
 CHOSEN = ("set", "criterion", "gain")  # reasons for which the location of tasks is treated as it is, out of two ways
@@ -18,19 +18,19 @@ CAUTION = (
 )
 
 
-def meaning(model: Any, holding: Sequence[str], stability: Any = None) -> list[str]:
-    """What was decided and matters: what clusters are relative to, who holds which, and how sure one can be.
+def meaning(subject: Subject, holding: Sequence[str], stability: Any = None) -> list[str]:
+    """Say what was decided and matters: what clusters are relative to, who holds which, and how sure one can be.
 
     `holding` are the sentences on who holds which, `stability` is a result of `mtcluster.model_selection.stability`, or
     the same as plain values.
     """
     found = plain_stability(stability)
-    return [*_location(model, found), *holding, *_sure(found)]
+    return [*_location(subject, found), *holding, *_sure(found)]
 
 
-def _location(model: Any, found: dict[str, Any] | None) -> list[str]:
-    made = getattr(model, "decisions_", None)
-    if made is None or len(model.tasks_) < 2 or not sharing(model).any() or made.task_offset_reason not in CHOSEN:
+def _location(subject: Subject, found: dict[str, Any] | None) -> list[str]:
+    made, shares = subject.decisions, subject.fitted.shares
+    if made is None or len(shares) < 2 or not shares.any() or made.task_offset_reason not in CHOSEN:
         return []
     removed, share = made.task_offset != "none", None if found is None else found.get("location_share")
     said = (

@@ -15,7 +15,7 @@ def easiness(losses: Array, task_indices: Array) -> Array:
     losses : array of shape (n,)
         Loss of each row, such as `model.losses_`.
     task_indices : array of shape (n,)
-        Task of each row, such as `model.task_indices_`.
+        Task of each row, such as `model.fitted_.rows.tasks`.
 
     Returns
     -------
@@ -43,7 +43,7 @@ def outlier_scores(losses: Array, task_indices: Array) -> Array:
     losses : array of shape (n,)
         Loss of each row, such as `model.losses_`.
     task_indices : array of shape (n,)
-        Task of each row, such as `model.task_indices_`.
+        Task of each row, such as `model.fitted_.rows.tasks`.
 
     Returns
     -------
@@ -65,7 +65,7 @@ def outlier_scores(losses: Array, task_indices: Array) -> Array:
 
 
 def usual_loss(losses: Array) -> float:
-    """The median loss; the mean where at least half of the losses are zero but for rounding."""
+    """Take the median loss; the mean where at least half of the losses are zero but for rounding."""
     values = losses.astype(np.float64)
     rounding = 100 * np.finfo(losses.dtype).eps * values.max(initial=0)
     median = float(np.median(values))

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from .._utils.tables import Table, sentences_and_table
 from ..core.arrays import Array
-from ._fitted import PER_TASK, PRESENT, UNSURE, gone, on_host, sharing
+from ..core.fitted import Fitted
+from ._subject import PRESENT, UNSURE, Subject, subject_of
 from ._words import count, listed, named
+
+if TYPE_CHECKING:
+    import pandas
 
 
 @dataclass(frozen=True)
@@ -40,11 +43,17 @@ class Relations:
     sentences: list[str]
 
     def rows(self) -> list[dict[str, Any]]:
-        """The rows of the table, one dict each."""
+        """List the rows of the table, one dict each."""
         return self.table.rows()
 
+    def to_frame(self) -> pandas.DataFrame:
+        """Make a data frame of the table: one row per cluster and task."""
+        import pandas
+
+        return pandas.DataFrame(self.table)
+
     def _wide(self) -> Table:
-        """What is shown: one row per cluster or task, whichever are more."""
+        """Make what is shown: one row per cluster or task, whichever are more."""
         tasks, clusters = (list(dict.fromkeys(self.table[name])) for name in ("task", "cluster"))
         cells = {(row["cluster"], row["task"]): _cell(row) for row in self.rows()}
         if len(tasks) > len(clusters):
@@ -81,41 +90,34 @@ def relations(model: Any) -> Relations:
     >>> sorted(model.relations().table["relation"])
     ['absent', 'private', 'shared', 'shared', 'shared', 'shared']
     """
-    check_is_fitted(model)
-    if not hasattr(model, "cluster_presence_"):
-        raise TypeError(
-            f"relations needs a fitted SPMTC, LSSMTC or ASI; got {type(model).__name__}. "
-            "mtcluster.inspection.LabelDescription().fit(X, labels, tasks=tasks) makes one from any labels."
-        )
-    held = on_host(model, PER_TASK)
-    return Relations(
-        relation_table(held), relation_sentences(held, [f"task {task!r}" for task in held.tasks_.tolist()])
-    )
+    subject = subject_of(model, "relations")
+    return Relations(relation_table(subject), relation_sentences(subject, [f"task {task!r}" for task in subject.tasks]))
 
 
-def relation_words(model: Any) -> Array:
-    """(m, c) the relation of each cluster to each task in one word, of a model whose arrays are in host memory."""
-    present, support, together = model.cluster_presence_, model.cluster_support_, sharing(model)
-    if len(present) == 1:
-        return np.where(present, "own", "absent").astype("U9")
-    held = present & together[:, None]
-    words = np.where(present, np.where(held.sum(axis=0) > 1, "shared", "private"), "absent").astype("U9")
-    margin = np.where(present, support - PRESENT, PRESENT - support)
+def relation_words(fitted: Fitted) -> Array:
+    """Tell the relation of each cluster to each task (m, c) in one word."""
+    holds, support, together = fitted.holds, fitted.support, fitted.shares
+    if len(holds) == 1:
+        return np.where(holds, "own", "absent").astype("U9")
+    held = holds & together[:, None]
+    words = np.where(holds, np.where(held.sum(axis=0) > 1, "shared", "private"), "absent").astype("U9")
+    margin = np.where(holds, support - PRESENT, PRESENT - support)
     words[margin < UNSURE] = "uncertain"
-    words[~together] = np.where(present[~together], "own", "absent")
+    words[~together] = np.where(holds[~together], "own", "absent")
     return words
 
 
-def relation_table(model: Any) -> Table:
-    """One row per cluster and task."""
-    words, tasks, sizes = relation_words(model), model.tasks_.tolist(), model.cluster_sizes_
+def relation_table(subject: Subject) -> Table:
+    """Make one row per cluster and task."""
+    fitted, tasks = subject.fitted, subject.tasks
+    words, sizes = relation_words(fitted), fitted.sizes
     m, c = words.shape
     return Table.from_rows(
         {
             "cluster": j,
             "task": tasks[k],
             "relation": str(words[k, j]),
-            "support": float(model.cluster_support_[k, j]),
+            "support": float(fitted.support[k, j]),
             "rows": _rows(sizes[k, j]),
         }
         for j in range(c)
@@ -123,18 +125,19 @@ def relation_table(model: Any) -> Table:
     )
 
 
-def relation_sentences(model: Any, names: list[str], row: str = "row", *, uncertain: bool = True) -> list[str]:
-    """What the relations say in words; `names` are those of the tasks as they stand in a sentence, `row` is a word."""
-    words, together, m = relation_words(model), sharing(model), len(names)
+def relation_sentences(subject: Subject, names: list[str], row: str = "row", *, uncertain: bool = True) -> list[str]:
+    """Say the relations in words; `names` are those of the tasks as they stand in a sentence, `row` is a word."""
+    fitted, gone = subject.fitted, subject.gone
+    words, together, m = relation_words(fitted), fitted.shares, len(names)
     if m == 1 or not together.any():
         return []
-    without, over = ~np.any(model.cluster_sizes_ > 0, axis=0), np.flatnonzero(gone(model)).tolist()
-    words[:, without | gone(model)] = "empty"
-    empty = np.flatnonzero(without & ~gone(model)).tolist()
+    without, over = ~np.any(fitted.sizes > 0, axis=0), np.flatnonzero(gone).tolist()
+    words[:, without | gone] = "empty"
+    empty = np.flatnonzero(without & ~gone).tolist()
     last = [f"Without {row}s in any task: {named('cluster', empty)}. The data may hold fewer groups."] if empty else []
     if over:
         last.append(f"No more in any task: {named('cluster', over)}.")
-    last = [*_without_location(model, names), *last]
+    last = [*_without_location(fitted, names), *last]
     where = "every task" if together.all() else "every task that shares"
     if np.all(np.isin(words[together], ("shared", "empty"))):
         return [f"Every cluster{' with rows' * bool(empty or over)} is present in {where}.", *last]
@@ -142,51 +145,49 @@ def relation_sentences(model: Any, names: list[str], row: str = "row", *, uncert
     if common := np.flatnonzero(np.all(words[together] == "shared", axis=0)).tolist():
         lines.append(f"Present in {where}: {named('cluster', common)}.")
     for k in np.flatnonzero(together).tolist():
-        own = np.flatnonzero((words[k] == "private") | (_only(model, k) & (words[k] == "uncertain")))
-        told = [f"cluster {j} ({count(round(float(model.cluster_sizes_[k, j])), row)})" for j in own]
+        own = np.flatnonzero((words[k] == "private") | (_only(fitted, k) & (words[k] == "uncertain")))
+        told = [f"cluster {j} ({count(round(float(fitted.sizes[k, j])), row)})" for j in own]
         if told:
             lines.append(
                 f"Private to {names[k]}: {listed(told)}; no other task holds {'it' if len(own) == 1 else 'them'}."
             )
     lines += _places("Absent", words == "absent", together, names)
     if uncertain:
-        lines += _places("Uncertain", words == "uncertain", together, names, model)
+        lines += _places("Uncertain", words == "uncertain", together, names, fitted)
     return [*lines, *last]
 
 
-def _only(model: Any, k: int) -> Array:
-    """(c,) the clusters that task k holds, and no other that shares."""
-    held = model.cluster_presence_ & sharing(model)[:, None]
+def _only(fitted: Fitted, k: int) -> Array:
+    """Find the clusters (c,) that task k holds, and no other that shares."""
+    held = fitted.holds & fitted.shares[:, None]
     return held[k] & (held.sum(axis=0) == 1)
 
 
-def _places(word: str, at: Array, together: Array, names: list[str], model: Any = None) -> list[str]:
-    """Which clusters are in this relation to which tasks; with a model, what was decided and by what support."""
+def _places(word: str, at: Array, together: Array, names: list[str], fitted: Fitted | None = None) -> list[str]:
+    """Say which clusters are in this relation to which tasks; with a model, what was decided and by what support."""
     told = []
     for k in np.flatnonzero(together & at.any(axis=1)).tolist():
         own: list[Any] = np.flatnonzero(at[k]).tolist()
-        if model is not None:
-            there = ["not " * (not model.cluster_presence_[k, j]) + "held" for j in own]
-            own = [
-                f"{j} ({how}, support {model.cluster_support_[k, j]:.2f})" for j, how in zip(own, there, strict=True)
-            ]
+        if fitted is not None:
+            there = ["not " * (not fitted.holds[k, j]) + "held" for j in own]
+            own = [f"{j} ({how}, support {fitted.support[k, j]:.2f})" for j, how in zip(own, there, strict=True)]
         told.append(f"{named('cluster', own)} in {names[k]}")
     return [f"{word}: {listed_places(told)}."] if told else []
 
 
 def listed_places(told: list[str], shown: int = 6) -> str:
-    """Phrases that contain commas, in one sentence."""
+    """List phrases that contain commas, in one sentence."""
     more = [f"and in {count(len(told) - shown, 'more task')}"] if len(told) > shown else []
     return "; ".join([*told[:shown], *more])
 
 
-def _without_location(model: Any, names: list[str]) -> list[str]:
-    """Tasks with an offset that share too few clusters with the others to tell where they lie."""
-    if model.task_offset_ != "matched":
+def _without_location(fitted: Fitted, names: list[str]) -> list[str]:
+    """Name tasks with an offset that share too few clusters with the others to tell where they lie."""
+    if fitted.task_offset != "matched":
         return []
-    held = model.cluster_presence_ & sharing(model)[:, None]
+    held = fitted.holds & fitted.shares[:, None]
     common = (held & (held.sum(axis=0) > 1)).sum(axis=1)
-    few = np.flatnonzero((common < 2) & sharing(model)).tolist()
+    few = np.flatnonzero((common < 2) & fitted.shares).tolist()
     if not few:
         return []
     return [
@@ -196,12 +197,12 @@ def _without_location(model: Any, names: list[str]) -> list[str]:
 
 
 def _cell(row: dict[str, Any]) -> str:
-    """One cell of the printed table."""
+    """Write one cell of the printed table."""
     if row["relation"] in ("own", "absent") and not (row["relation"] == "absent" and row["support"] > 0):
         return row["relation"] if row["relation"] == "absent" else f"own, {row['rows']:g}"
     return f"{row['relation']} {row['support']:.2f}" + f", {row['rows']:g}" * (row["rows"] > 0)
 
 
 def _rows(size: float) -> int | float:
-    """A number of rows; weights may make it a fraction."""
+    """Write a number of rows; weights may make it a fraction."""
     return int(size) if float(size).is_integer() else float(size)

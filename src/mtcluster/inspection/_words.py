@@ -12,7 +12,7 @@ import numpy as np
 from .._utils.text import count as _count
 from .._utils.text import listed as _listed
 from ..core.arrays import host
-from ._fitted import ALIKE
+from ._subject import ALIKE
 
 NAME = 80  # characters of a name that are shown
 CELL = 160  # characters of a cell of the user's table that are shown

@@ -12,8 +12,6 @@ from ..estimators import ASI, LSSMTC, SPMTC, MultiTaskGaussianMixture
 from ..inspection import easiness, outlier_scores
 from ..inspection._words import listed
 
-RELATIONS = ("task_relatedness", "cluster_support", "cluster_presence", "cluster_sizes")  # written to .uns
-
 
 def fit_anndata(
     adata: Any,
@@ -89,7 +87,7 @@ def fit_anndata(
 
 
 def _checked(adata: Any, key_added: Any) -> Any:
-    """The pandas module, after checking that results can be written into `adata`."""
+    """Import pandas, after checking that results can be written into `adata`."""
     try:
         import pandas
         from anndata import AnnData
@@ -113,7 +111,7 @@ def _entry(entries: Any, key: Any, argument: str, where: str) -> Any:
 
 
 def _tasks(adata: Any, key: Any) -> Array:
-    """The task of each cell: strings, numbers or whatever the column holds."""
+    """Read the task of each cell: strings, numbers or whatever the column holds."""
     column = _entry(adata.obs, key, "task_key", "the columns of adata.obs")
     missing = np.flatnonzero(column.isna().to_numpy())
     if len(missing):
@@ -139,8 +137,9 @@ def _matrix(adata: Any, layer: str | None, use_rep: str | None) -> Any:
 
 
 def _write(adata: Any, model: Any, X: Any, key: str, source: dict[str, Any], pandas: Any) -> None:
-    labels, codes, losses = (host(array) for array in (model.labels_, model.task_indices_, model.losses_))
-    names = [str(j) for j in range(model.task_centers_.shape[1])]
+    fitted = model.fitted_
+    labels, codes, losses = (host(array) for array in (model.labels_, fitted.rows.tasks, model.losses_))
+    names = [str(j) for j in range(fitted.model.n_clusters)]
     adata.obs[key] = pandas.Categorical.from_codes(labels, categories=names).remove_unused_categories()
     nothing = labels < 0  # cells without any value are neither easy nor outlying
     adata.obs[f"{key}_easiness"] = np.where(nothing, np.nan, easiness(losses, codes))
@@ -153,5 +152,9 @@ def _write(adata: Any, model: Any, X: Any, key: str, source: dict[str, Any], pan
             for name, value in parameters.items()
             if value is not None
         },
-        "tasks": np.array([str(task) for task in host(model.tasks_).tolist()]),
-    } | {name: host(getattr(model, f"{name}_")) for name in RELATIONS}
+        "tasks": np.array([str(task) for task in fitted.tasks.tolist()]),
+        "task_relatedness": fitted.relatedness,
+        "cluster_support": fitted.support,
+        "cluster_presence": fitted.holds,
+        "cluster_sizes": fitted.sizes,
+    }

@@ -11,9 +11,10 @@ from sklearn.cluster import KMeans
 from sklearn.utils.validation import check_is_fitted
 
 from .._utils.tasks import positions
-from ..core.arrays import Array, host
-from ..core.metric import Shape
-from ..estimators._progress import warn_user
+from ..core.arrays import Array
+from ..core.fitted import Fitted
+from ..core.geometry import Tied
+from ..estimators.progress import warn_user
 
 INDEPENDENT = 1e-3  # relative singular value below which the centres count as having no extent in a direction
 EXACT = 1e-9  # share of the squared extent of the centres: a smaller error in a difference of losses is rounding
@@ -60,13 +61,13 @@ def to_kmeans(model: Any, task: Hashable | None = None) -> KMeans:
     True
     """
     check_is_fitted(model)
-    at = _position(model, task)
-    C, k = _measured_centers(model, at) if model.metric_ == "shared" else _centers(model, at)
-    present = host(model.cluster_presence_)
-    held = present.any(axis=0) if at is None else present[at]
+    fitted: Fitted = model.fitted_
+    at = _position(fitted.tasks.tolist(), task)
+    C, k = _centers(fitted, at)
+    held = fitted.exists if at is None else fitted.holds[at]
     shift, exact = _shift(C[held], k[held])
-    mixtures = model.decisions_.membership == "nonnegative"
-    centers = (C + shift if exact and not mixtures else C).astype(host(model.task_centers_).dtype)
+    mixtures = not fitted.model.membership.diagonal
+    centers = (C + shift if exact and not mixtures else C).astype(fitted.centers.Ms.dtype)
     why = None
     if mixtures:
         why = "the memberships are non-negative mixtures, and k-means has one cluster per row"
@@ -87,9 +88,8 @@ def to_kmeans(model: Any, task: Hashable | None = None) -> KMeans:
     return _fitted(centers, getattr(model, "feature_names_in_", None))
 
 
-def _position(model: Any, task: Hashable | None) -> int | None:
-    """The index of a task; None for the shared centres."""
-    known = host(model.tasks_).tolist()
+def _position(known: list[Hashable], task: Hashable | None) -> int | None:
+    """Find the index of a task; None for the shared centres."""
     if task is None:
         return 0 if len(known) == 1 else None
     [k] = positions([task], known)
@@ -100,41 +100,26 @@ def _position(model: Any, task: Hashable | None) -> int | None:
     return k
 
 
-def _both_centers(model: Any, k: int | None) -> tuple[float, Array, Array]:
-    """λ1, the centres of the task, and the shared ones as they lie in it."""
-    shared = host(model.shared_centers_).astype(np.float64) @ host(model.subspace_).astype(np.float64).T
-    if k is None:
-        return 0.0, shared, shared
-    placed = host(model.task_offsets_[k]) + float(model.task_scales_[k]) * shared
-    return float(model.within_weight_[k]), host(model.task_centers_[k]).astype(np.float64), placed
-
-
-def _centers(model: Any, k: int | None) -> tuple[Array, Array]:
-    """C (c, d) and k (c,)."""
-    lam, own, placed = _both_centers(model, k)
-    return lam * own + (1 - lam) * placed, lam * (1 - lam) * np.sum((own - placed) ** 2, axis=1)
-
-
-def _measured_centers(model: Any, k: int | None) -> tuple[Array, Array]:
-    """A C (c, d) and k (c,), with a shared metric."""
-    V = host(model.metric_directions_) if hasattr(model, "metric_directions_") else None
-    shape = Shape(V, host(model.metric_covariance_)[None], np.array([model.metric_rest_]))
-    lam, own, placed = _both_centers(model, k)
+def _centers(fitted: Fitted, k: int | None) -> tuple[Array, Array]:
+    """Compute C (c, d), or A C with a metric, and k (c,)."""
+    centers, lam = fitted.centers, 0.0 if k is None else float(fitted.within_weight[k])
+    own = placed = centers.shared
+    if k is not None:
+        own, placed = centers.Ms[k].astype(np.float64), centers.placed[k]
+    if not isinstance(centers.geometry.tied, Tied):
+        return lam * own + (1 - lam) * placed, lam * (1 - lam) * np.sum((own - placed) ** 2, axis=1)
+    tied, alone = centers.geometry.tied.take("R", None), np.array([lam == 1])  # such a task has Euclidean distances
     middle = placed.mean(axis=0)
     own, placed = own - middle, placed - middle
-
-    def times(C: Array) -> Array:  # a task that was left alone has the Euclidean metric
-        return np.asarray(C if lam == 1 else shape.times(C[None, None])[0, 0])
-
-    C = times(lam * own + (1 - lam) * placed)
-    h = lam * np.sum(times(own) * own, axis=1) + (1 - lam) * np.sum(times(placed) * placed, axis=1)
-    if k is not None and hasattr(model, "log_proportions_"):  # those of other tasks are not known
-        h = h - 2 * host(model.log_proportions_)[k]
+    near, far = (tied.times(part[None, None], alone)[0, 0] for part in (lam * own, (1 - lam) * placed))
+    C, h = near + far, np.sum(near * own, axis=1) + np.sum(far * placed, axis=1)
+    if k is not None and centers.log_shares is not None:  # those of other tasks are not known
+        h = h - 2 * centers.log_shares[k]
     return C, h + 2 * C @ middle - np.sum(C**2, axis=1)
 
 
 def _shift(C: Array, k: Array) -> tuple[Array, bool]:
-    """The shortest t that compensates for k, and whether it does so exactly."""
+    """Find the shortest t that compensates for k, and whether it does so exactly."""
     directions, wanted = 2 * (C - C[0]), k - k[0]
     t = np.linalg.lstsq(directions, wanted, rcond=INDEPENDENT)[0]
     spread = np.max(np.sum((C - C[0]) ** 2, axis=1))
@@ -142,14 +127,14 @@ def _shift(C: Array, k: Array) -> tuple[Array, bool]:
 
 
 def _far(centers: Array) -> bool:
-    """Whether the rounding of ‖c‖² in KMeans.predict is large compared with the distances between centres."""
+    """Tell whether the rounding of ‖c‖² in KMeans.predict is large compared with the distances between centres."""
     apart = pdist(centers.astype(np.float64), "sqeuclidean")
     rounding = np.finfo(centers.dtype).eps * np.max(np.sum(centers.astype(np.float64) ** 2, axis=1))
     return bool(rounding > DIGITS * np.min(apart[apart > 0], initial=np.inf))
 
 
 def _fitted(centers: Array, names: Any) -> KMeans:
-    """A `KMeans` with these centres that any version of scikit-learn takes as fitted."""
+    """Make a `KMeans` with these centres that any version of scikit-learn takes as fitted."""
     c, d = centers.shape
     model = KMeans(n_clusters=c, n_init=1, random_state=0)
     model.fit(np.arange(c * d, dtype=centers.dtype).reshape(c, d)).set_params(random_state=None)

@@ -23,8 +23,10 @@ from sklearn.base import BaseEstimator
 
 from .._sklearn_compat import quick_discovery
 from .._utils.files import replacing
+from ..core.fitted import Fitted
 from ..engines import bring_here
-from ..estimators._soundness import check_sound
+from ..estimators.publish import public
+from ._soundness import complete, estimators_in
 
 # Types of labels of tasks, and of scikit-learn's imputers; skops itself trusts NumPy, SciPy and scikit-learn otherwise.
 FOREIGN = ("datetime.date", "datetime.datetime", "datetime.timedelta", "datetime.timezone", "numpy.dtype")
@@ -37,21 +39,32 @@ ROUTING, REQUESTS = "_metadata_request", "_requests_of_methods"  # attributes: s
 
 @cache
 def trusted_types() -> tuple[str, ...]:
-    """The types that `load` makes, beside those that skops trusts."""
+    """List the types that `load` makes, beside those that skops trusts."""
     from .. import estimators
     from .._utils.tables import Table
     from ..certainty import Selection
     from ..consensus import Consensus, ConsensusEvidence, Decisions, Matching
+    from ..core.centers import Centers
+    from ..core.couplings import Projection, Reconstruction
+    from ..core.covariances import COVARIANCES
+    from ..core.fitted import Fitted, Groups, RowResults
+    from ..core.geometry import Identity, Tied
+    from ..core.memberships import Binary, NonNegative, Responsibilities
+    from ..core.model import Model
+    from ..core.novelty import Ordinary
+    from ..core.pacing import Schedule
+    from ..core.sharing import Offsets, Share, Shrink
     from ..core.streaming import StreamSums
-    from ..estimators._changes import Changes
-    from ..estimators._drift import Drift
-    from ..estimators._harmony import Harmonized
+    from ..estimators.changes import Changes, Drift
+    from ..estimators.harmony import Harmonized
     from ..inspection import LabelDescription
     from ..preprocessing import TablePreprocessor
 
     models = (getattr(estimators, name) for name in estimators.__all__)
-    parts = (Changes, Consensus, ConsensusEvidence, Decisions, Drift, Matching, Selection, StreamSums, Table)
-    classes = (*models, Harmonized, *parts, LabelDescription, TablePreprocessor)
+    records = (Fitted, RowResults, Groups, Model, Centers, Offsets, Share, Shrink, Identity, Tied, Ordinary, StreamSums)
+    forms = (*COVARIANCES.values(), Projection, Reconstruction, Binary, NonNegative, Responsibilities)
+    parts = (Changes, Consensus, ConsensusEvidence, Decisions, Drift, Matching, Schedule, Selection, Table)
+    classes = (*models, Harmonized, *records, *forms, *parts, LabelDescription, TablePreprocessor)
     return tuple(sorted([*FOREIGN, *(f"{cls.__module__}.{cls.__qualname__}" for cls in classes)]))
 
 
@@ -152,11 +165,13 @@ def load(path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) -> Any:
     if is_sealed(data) is False:
         raise ValueError(f"{path} is damaged: its contents do not match its checksum.")
     try:
-        found = _routed(io.loads(data, trusted=list(trusted_types())))
+        found = io.loads(data, trusted=list(trusted_types()))
+        for estimator in list(estimators_in(found)):
+            _restore_requests(estimator)
     except Exception as error:
         raise ValueError(f"{path} is damaged or was written by another version, so it cannot be loaded.") from error
     try:
-        check_sound(found)
+        complete(found)
     except MemoryError:
         raise
     except Exception as error:  # any, as any part may be missing
@@ -165,7 +180,7 @@ def load(path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) -> Any:
 
 
 def sealed(data: bytes) -> bytes:
-    """A skops file with a part that names the version and the checksum of all others."""
+    """Add to a skops file a part that names the version and the checksum of all others."""
     file = BytesIO(data)
     with zipfile.ZipFile(file, "a", compression=zipfile.ZIP_DEFLATED) as archive:
         archive.writestr(SEAL, json.dumps({"mtcluster": version("mtcluster"), "sha256": _checksum(archive)}))
@@ -173,7 +188,7 @@ def sealed(data: bytes) -> bytes:
 
 
 def is_sealed(data: bytes) -> bool | None:
-    """Whether the contents of a skops file match its checksum; None if it has none, as skops itself writes."""
+    """Tell whether the contents of a skops file match its checksum; None if it has none, as skops itself writes."""
     try:
         with zipfile.ZipFile(BytesIO(data)) as archive:
             if SEAL not in archive.namelist():
@@ -185,7 +200,7 @@ def is_sealed(data: bytes) -> bool | None:
 
 
 def unpacked_size(data: bytes) -> int:
-    """The size of all parts of an archive, as it says itself; more than that is never unpacked."""
+    """Add up the size of all parts of an archive, as it says itself; more than that is never unpacked."""
     with zipfile.ZipFile(BytesIO(data)) as archive:
         schema = max((item.file_size for item in archive.infolist() if item.filename == "schema.json"), default=0)
         if schema > MAX_SCHEMA:
@@ -215,14 +230,16 @@ def _untrusted(io: Any, data: bytes) -> list[str]:
 
 
 def _here(value: Any) -> Any:
-    """A copy that skops can write.
+    """Make a copy that skops can write.
 
-    Arrays of Dask and other libraries become NumPy arrays. The metadata requests of an estimator, which refer back to
-    it, become a dict.
+    Arrays of Dask and other libraries become NumPy arrays. The public attributes of an estimator that has a fitted
+    model are left out: they are made from it again. Its metadata requests, which refer back to it, become a dict.
     """
     if isinstance(value, BaseEstimator):
         found = copy(value)
-        found.__dict__.update({name: _here(item) for name, item in vars(value).items()})
+        fitted = vars(value).get("fitted_")
+        again = set(public(value, fitted)) - {"fitted_"} if isinstance(fitted, Fitted) else set()
+        found.__dict__ = {name: _here(item) for name, item in vars(value).items() if name not in again}
         if found.__dict__.pop(ROUTING, None) is not None:
             methods = vars(value.get_metadata_routing()).items()
             found.__dict__[REQUESTS] = {
@@ -238,18 +255,13 @@ def _here(value: Any) -> Any:
     return bring_here(value)
 
 
-def _routed(value: Any) -> Any:
-    """The object that was loaded, with the metadata requests of its estimators restored."""
-    if isinstance(value, BaseEstimator):
-        requests = value.__dict__.pop(REQUESTS, None)
-        if requests is not None:
-            routing = value.get_metadata_routing()
-            for method, asked in requests.items():
-                for name, alias in asked.items():
-                    getattr(routing, method).add_request(param=name, alias=alias)
-            setattr(value, ROUTING, routing)
-    parts = vars(value) if isinstance(value, BaseEstimator) else value
-    if isinstance(parts, dict | list | tuple):
-        for item in parts.values() if isinstance(parts, dict) else parts:
-            _routed(item)
-    return value
+def _restore_requests(estimator: Any) -> None:
+    """Give an estimator that was loaded its metadata requests back."""
+    requests = vars(estimator).pop(REQUESTS, None)
+    if requests is None:
+        return
+    routing = estimator.get_metadata_routing()
+    for method, asked in requests.items():
+        for name, alias in asked.items():
+            getattr(routing, method).add_request(param=name, alias=alias)
+    setattr(estimator, ROUTING, routing)

@@ -8,9 +8,10 @@ from typing import Any
 from sklearn.utils import check_random_state
 
 from ..certainty import Selection
+from ..consensus import Consensus
 from ..estimators import SPMTC
-from ..estimators._numbers import choose_number, read_numbers
-from ..estimators._validation import open_rows
+from ..estimators.input import open_rows
+from ..estimators.numbers import choose_number, read_numbers
 
 __all__ = ["Selection", "select_n_clusters"]
 
@@ -72,4 +73,4 @@ def select_n_clusters(
     numbers = read_numbers(n_clusters)
     reader, rng = SPMTC(), check_random_state(random_state)
     with open_rows(reader, X, tasks, reset=True, sample_weight=sample_weight, centered=True) as engine:
-        return choose_number(reader, engine, numbers, rng, verbose)
+        return choose_number(engine, Consensus(), numbers, rng, verbose)

@@ -18,16 +18,16 @@ from ..consensus import Consensus
 from ..consensus.embedding import task_offsets
 from ..core.arrays import Array, host
 from ..core.gaps import empty_rows
-from ..core.metric import Metric
 from ..core.model import Model
 from ..core.projecting import task_indices
 from ..core.sampling import label_all
+from ..core.sharing import Offsets, Share
 from ..engines import Engine
 from ..estimators import SPMTC
-from ..estimators._baselines import PerTask
-from ..estimators._metric import candidates_decide
-from ..estimators._progress import bar
-from ..estimators._validation import open_rows
+from ..estimators.baselines import PerTask
+from ..estimators.input import open_rows
+from ..estimators.plan import candidates_decide
+from ..estimators.progress import bar
 from ._stability_result import Stability, table_of
 
 __all__ = ["Stability", "stability"]
@@ -136,7 +136,7 @@ class _Frame:
     measured: bool  # is the metric estimated?
     offset: str  # what it does about the location of tasks
     share: Array  # (m,) λ1; 1: left alone
-    present: Array  # (m, c) which clusters a task may hold
+    holds: Array  # (m, c) which clusters a task may hold
 
 
 def rows_without_values(engine: Engine) -> Array:
@@ -152,22 +152,22 @@ def _frame(model: Any, names: list[Any], c: int) -> _Frame:
     pooled = getattr(model, "_pools_tasks", False)  # its tasks are one data set
     if known != names and not pooled:
         raise ValueError(f"tasks holds {names}, but model was fitted on {known}: tasks of its fit are needed.")
-    share, present = np.zeros(m), np.zeros((m, c), dtype=bool)
+    share, holds = np.zeros(m), np.zeros((m, c), dtype=bool)
     if made is None:
         share += isinstance(model, PerTask)
-        return _Frame(False, "mean" if getattr(model, "center", False) else "none", share, present)
-    share += 0 if pooled else host(model.within_weight_)
-    present[:, : _n_numbers(model)] = host(model.cluster_presence_)
-    return _Frame(candidates_decide(made.metric, made.metric_reason), made.task_offset, share, present)
+        return _Frame(False, "mean" if getattr(model, "center", False) else "none", share, holds)
+    share += 0 if pooled else model.fitted_.within_weight
+    holds[:, : _n_numbers(model)] = model.fitted_.holds
+    return _Frame(candidates_decide(made.metric, made.metric_reason), made.task_offset, share, holds)
 
 
 def _setting(view: View, own: list[Array], c: int, frame: _Frame) -> Setting:
     """The labels of the sample, and what is known about the tasks; clusters without rows are left out."""
     labels = [all_[at] for all_, at in zip(own, view.positions, strict=True)]
     held = np.stack([np.bincount(one, minlength=c) > 0 for one in own])
-    present = (frame.present | held) & np.any([np.isin(range(c), one) for one in labels], axis=0)
+    holds = (frame.holds | held) & np.any([np.isin(range(c), one) for one in labels], axis=0)
     b = located(view.rows, labels, c) if frame.offset == "matched" else np.zeros(view.rows.origins.shape)
-    return Setting(labels, c, b, frame.share, present)
+    return Setting(labels, c, b, frame.share, holds)
 
 
 def _confidence(model: Any, engine: Engine, view: View, found: Evidence, own: list[Array], codes: Array) -> Array:
@@ -202,12 +202,10 @@ def _others(
 def _shape(model: Any, engine: Engine, setting: Setting) -> Model:
     """The model as it labels rows, whatever its centres are."""
     if not hasattr(model, "decisions_"):
-        offsets = task_offsets(engine, "mean") if getattr(model, "center", False) else None
-        return Model(setting.n_clusters, setting.within_weight, setting.n_clusters, offsets=offsets)
-    fitted, centers = model._fitted()
-    if fitted.metric is not None:
-        fitted = replace(fitted, metric=Metric(fitted.metric.V, centers.K, float(centers.rest)))
-    return replace(fitted, log_shares=centers.log_shares)
+        offsets = task_offsets(engine, "mean") if getattr(model, "center", False) else Offsets.none()
+        return Model(setting.n_clusters, Share.of(setting.within_weight), setting.n_clusters, offsets=offsets)
+    fitted, logs = model.fitted_, model.fitted_.centers.log_shares
+    return replace(fitted.model, log_shares=None if logs is None else logs[None])
 
 
 def _location_share(view: View, setting: Setting, offset: str, seed: int) -> float | None:
@@ -215,7 +213,7 @@ def _location_share(view: View, setting: Setting, offset: str, seed: int) -> flo
     if np.sum(~setting.alone) < 2 or view.embedding.kept is not None or offset not in ("none", "matched"):
         return None
     b = np.zeros_like(setting.offsets) if setting.offsets.any() else centered(view.rows)
-    other = replace(setting, offsets=b, present=setting.anywhere, labelled=False)
+    other = replace(setting, offsets=b, holds=setting.anywhere, labelled=False)
     whole = [Part([np.ones(len(own)) for own in setting.labels])]
     fit = refit(view.rows, other, whole, view.measured, N_SEEDINGS, np.random.default_rng([seed, 9]))
     kept = agreement(fit, view.codes, view.weights).kept[0]
@@ -256,4 +254,4 @@ def _result(
 
 def _n_numbers(model: Any) -> int:
     """Clusters of a model, and numbers of those that are no more; 0 where it does not tell."""
-    return int(model.cluster_presence_.shape[1]) if hasattr(model, "cluster_presence_") else 0
+    return int(model.fitted_.model.n_clusters) if hasattr(model, "fitted_") else 0

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..core.arrays import host
-from ..inspection._fitted import PER_TASK, comparable, on_host
+from ..core.fitted import Fitted
 from ..inspection._relations import relation_words
+from ..inspection._subject import subject_of
 from ..inspection._words import listed
 from ._style import (
     BLUE,
@@ -19,7 +20,6 @@ from ._style import (
     LIGHT,
     ORANGE,
     add_legend,
-    attribute,
     colors,
     mark,
     new_axes,
@@ -46,7 +46,7 @@ def plot_cluster_sizes(model: Any, ax: Any = None) -> Axes:
     Parameters
     ----------
     model : fitted model
-        Model with `cluster_sizes_`, `cluster_support_` and `cluster_presence_`.
+        Any estimator of this library, or a `LabelDescription`.
     ax : matplotlib axes, optional
         Axes to draw on. None: those of a new figure of pyplot.
 
@@ -55,9 +55,10 @@ def plot_cluster_sizes(model: Any, ax: Any = None) -> Axes:
     ax : matplotlib axes
         Axes with the plot.
     """
-    sizes, names = host(attribute(model, "cluster_sizes_", "plot_cluster_sizes")), task_names(model, alone=True)
+    fitted, names = subject_of(model, "plot_cluster_sizes").fitted, task_names(model, alone=True)
+    sizes = fitted.sizes
     shares = 100 * sizes / np.maximum(sizes.sum(axis=1, keepdims=True), np.finfo(np.float64).tiny)
-    words = relation_words(on_host(model, PER_TASK))
+    words = relation_words(fitted)
     m, c = shares.shape
     shades = colors(range(m))
     entries = [mark("s", color, name) for color, name in zip(shades, names, strict=True)] if m > 1 else []
@@ -94,8 +95,9 @@ def plot_relatedness(model: Any, ax: Any = None) -> Axes:
     ax : matplotlib axes
         Axes with the plot.
     """
-    R, names = host(attribute(model, "task_relatedness_", "plot_relatedness")), task_names(model)
-    known = comparable(on_host(model, PER_TASK)) | np.eye(len(R), dtype=bool)
+    subject, names = subject_of(model, "plot_relatedness"), task_names(model)
+    R = subject.fitted.relatedness
+    known = subject.comparable | np.eye(len(R), dtype=bool)
     letters, side = max(map(len, names)), float(np.clip(2.0 + 0.55 * len(R), 3.2, 12))
     long, name = letters > 4, LETTER * letters
     ax = new_axes(ax, (side + 0.9 + name, side + 0.7 * name * long))
@@ -129,8 +131,8 @@ def plot_objective(model: Any, ax: Any = None) -> Axes:
     ax : matplotlib axes
         Axes with the plot.
     """
-    traces = [host(trace) for trace in _recorded(model, "objective_trace_", "plot_objective")]
-    fractions = host(model.fractions_)
+    fitted = _staged(model, "plot_objective")
+    traces, fractions = fitted.traces, host(fitted.rows.fractions)
     names = [*["warm-up"] * (len(traces) - len(fractions)), *(f"{100 * share:.0f} %" for share in fractions)]
     ax = new_axes(ax, (6.4, 3.6))
     ends = np.cumsum([len(trace) for trace in traces])
@@ -156,7 +158,7 @@ def plot_pace(model: Any, ax: Any = None, *, by_task: bool = False) -> Axes:
     Parameters
     ----------
     model : fitted model
-        Model with `weight_trace_`.
+        Any estimator of this library.
     ax : matplotlib axes, optional
         Axes to draw on. None: those of a new figure of pyplot.
     by_task : bool, default=False
@@ -167,9 +169,9 @@ def plot_pace(model: Any, ax: Any = None, *, by_task: bool = False) -> Axes:
     ax : matplotlib axes
         Axes with the plot.
     """
-    trace = host(_recorded(model, "weight_trace_", "plot_pace"))
-    stages = [f"{100 * share:.0f} %" for share in host(model.fractions_)]
-    codes = host(model.task_indices_) if by_task else np.zeros(trace.shape[1], dtype=int)
+    rows = _staged(model, "plot_pace").rows
+    trace, stages = host(rows.weights), [f"{100 * share:.0f} %" for share in host(rows.fractions)]
+    codes = host(rows.tasks) if by_task else np.zeros(trace.shape[1], dtype=int)
     bars = int(codes.max()) + 1
     full, none = (
         np.stack([found[:, codes == k].mean(axis=1) for k in range(bars)], axis=1).ravel()
@@ -191,10 +193,10 @@ def plot_pace(model: Any, ax: Any = None, *, by_task: bool = False) -> Axes:
     return ax
 
 
-def _recorded(model: Any, name: str, function: str) -> Any:
-    """An attribute that has an entry per stage."""
-    found = attribute(model, name, function)
-    if not len(found):
+def _staged(model: Any, function: str) -> Fitted:
+    """Read a model that was fitted in stages."""
+    found = subject_of(model, function).fitted
+    if not found.traces:
         raise ValueError(f"{function} shows the stages of a fit, and {type(model).__name__} has none.")
     return found
 

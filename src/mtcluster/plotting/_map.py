@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._utils.tasks import positions
-from ..core.arrays import Array, host
+from ..core.arrays import Array
+from ..core.fitted import RowResults
 from ..inspection import easiness
+from ..inspection._subject import subject_of
 from ._style import (
     GREY,
     INK,
     LIGHT,
     add_legend,
-    attribute,
     colors,
     legend_columns,
     mark,
@@ -49,14 +50,14 @@ def plot_tasks(
     Parameters
     ----------
     model : fitted model
-        Model with a map, `map_`, of all rows or of a sample of them.
+        Any estimator of this library, or a `LabelDescription`. The map is one of all rows or of a sample of them.
     ax : matplotlib axes, optional
         Axes to draw on. None: those of a new figure of pyplot.
     color : {"cluster", "task", "easiness"}, default="cluster"
         What colours show. Easiness is the share of the rows of the same task whose loss is at least as large: dark rows
         are hard.
     axes : pair of int, default=(0, 1)
-        Columns of `map_` to draw.
+        Columns of the map to draw.
     tasks : iterable of labels, optional
         Tasks to show in colour; the others are grey. None: all tasks.
 
@@ -77,16 +78,18 @@ def plot_tasks(
     """
     if color not in ("cluster", "task", "easiness"):
         raise ValueError(f"color={color!r} should be 'cluster', 'task' or 'easiness'.")
-    points, labels = _points(model, host(attribute(model, "map_", "plot_tasks")), axes)
-    shown, rows = _shown(model, tasks), host(model.map_rows_)
-    codes, clusters = host(model.task_indices_)[rows], host(model.labels_)[rows]
+    subject = subject_of(model, "plot_tasks")
+    found = subject.rows
+    points, labels = _points(found, axes)
+    shown, rows = _shown(subject.tasks, tasks), found.map_rows
+    codes, clusters = found.tasks[rows], found.labels[rows]
     hidden, easy = ~np.isin(codes, shown), color == "easiness"
     entries = _entries(color, task_names(model, alone=True), shown, clusters[~hidden], bool(hidden.any()))
     ax = new_axes(ax, (6.4, 4.8), entries if legend_columns(entries) and not easy else None)
     style: dict[str, Any] = {"s": float(np.clip(18_000 / len(points), 8, 30)), "linewidths": 0, "rasterized": True}
     ax.scatter(*points[hidden].T, color=LIGHT, zorder=1, **style)
     if easy:
-        values = easiness(host(model.losses_), host(model.task_indices_))[rows]
+        values = easiness(found.losses, found.tasks)[rows]
         style |= {"vmin": 0, "vmax": 1, "cmap": "cividis"}
     else:
         values = colors(clusters if color == "cluster" else codes)
@@ -105,9 +108,8 @@ def plot_tasks(
     return ax
 
 
-def _shown(model: Any, tasks: Iterable[Any] | None) -> list[int]:
-    """Indices of the tasks to show in colour."""
-    known = host(model.tasks_).tolist()
+def _shown(known: list[Any], tasks: Iterable[Any] | None) -> list[int]:
+    """Find indices of the tasks to show in colour."""
     if tasks is None:
         return list(range(len(known)))
     wanted = [tasks] if isinstance(tasks, str | bytes) else list(tasks)
@@ -118,12 +120,15 @@ def _shown(model: Any, tasks: Iterable[Any] | None) -> list[int]:
     return sorted({k for k in found if k is not None})
 
 
-def _points(model: Any, Y: Array, axes: Sequence[int]) -> tuple[Array, tuple[str, str]]:
-    """Coordinates (k, 2) of the rows of the map, and their labels."""
+def _points(rows: RowResults, axes: Sequence[int]) -> tuple[Array, tuple[str, str]]:
+    """Find coordinates (k, 2) of the rows of the map, and their labels."""
+    Y, at = rows.map, rows.map_rows
+    assert Y is not None
+    assert at is not None
     if Y.shape[1] == 1:
         if tuple(axes) != (0, 1):
             raise ValueError(f"axes={tuple(axes)}, but the map has one direction: only axes=(0, 1) can be drawn.")
-        distance = np.sqrt(host(model.losses_)[host(model.map_rows_)])
+        distance = np.sqrt(rows.losses[at])
         return np.column_stack([Y[:, 0], distance]), ("shared direction 1", "distance from the reconstruction")
     try:
         first, second = (index(axis) for axis in axes)
@@ -143,7 +148,7 @@ def _number_clusters(ax: Any, points: Array, clusters: Array) -> None:
 
 
 def _entries(color: str, names: list[str], shown: list[int], clusters: Array, hidden: bool) -> list[Any]:
-    """Entries of the legend: colours of clusters, then markers of tasks."""
+    """List entries of the legend: colours of clusters, then markers of tasks."""
     entries = []
     if color == "cluster":
         named = [(j, f"cluster {j}" if j >= 0 else "no cluster (-1)") for j in np.unique(clusters).tolist()]

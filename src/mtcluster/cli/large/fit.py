@@ -10,7 +10,7 @@ from typing import Any
 from ..._utils.text import count
 from ...consensus import shared_embeddings
 from ...core.arrays import Array
-from ...estimators._progress import watched
+from ...estimators.progress import watched
 from ...inspection._relations import relations
 from .. import folder, layout, modelling
 from ..console import Console

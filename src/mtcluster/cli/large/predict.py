@@ -66,8 +66,8 @@ def _labelled(out: Path, table: Table, model: Any, X: Any, tasks: Any) -> Any:
     if hasattr(model, "predict_proba"):
         belonging, losses = model.predict_proba(X, tasks=tasks), -model.score_samples(X, tasks=tasks)
         known = np.array([str(task) for task in host(model.tasks_).tolist()])
-        name, usual = belonging_name(model), usual_losses(host(model.losses_), known[host(model.task_indices_)])
-    n_numbers = int(model.task_centers_.shape[1])
+        name, usual = belonging_name(model), usual_losses(host(model.losses_), known[model.fitted_.rows.tasks])
+    n_numbers = int(model.fitted_.model.n_clusters)
     how = How(table.rules, table.tasks, n_numbers, name, usual)
     return write_labels(out, table, (labels, belonging, losses, without_values(X)), how)
 

@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 
 from ...core.arrays import Array
-from ...core.memberships import FORMS
+from ...core.fitted import RowResults
+from ...core.record import declared
+from ...estimators.publish import public
 from ...inspection._labels import LabelDescription
 from ...inspection._outliers import usual_loss
 from ..errors import InputError
@@ -36,24 +38,22 @@ def sample_of(large: Large, model: Any) -> tuple[Prepared, Any]:
     """The rows of the map of a model, and the model with values of these rows alone, in NumPy's memory."""
     import dask
 
-    from ...engines import ENGINES
     from ...engines.dask import run
 
     ends, n = np.cumsum(large.table.used), large.table.n_rows
-    at = np.asarray(model.map_rows_)
+    fitted = model.fitted_
+    at = np.asarray(fitted.rows.map_rows)
     parts = np.split(at, np.searchsorted(at, ends[:-1]))
     found = passes.sampled(large.table, [part - end for part, end in zip(parts, [0, *ends[:-1]], strict=True)])
     data = dataset_of(large.table, replace(found, X=without_missing(found, large.table.rules)))
     before = large.sample
     X = transformed(before.preprocessor, data).astype(before.X.dtype)
     rows = replace(before, data=data, X=X, tasks=np.asarray(data.tasks, dtype=str))
-    there = {name: value for name, value in vars(model).items() if type(value).__module__.split(".")[0] in ENGINES}
-    some = [value[at] if value.shape[0] == n else value[:, at] for value in there.values()]
+    some = replace(fitted.rows.take("n", at), map_rows=np.arange(len(at)), n_all=n)
+    names = [one.name for one in declared(RowResults)]
+    found = run(dask.compute, *(getattr(some, name) for name in names))
     kept = copy(model)
-    for name, value in zip(there, run(dask.compute, *some), strict=True):
-        setattr(kept, name, value)
-    kept.map_rows_ = np.arange(len(at))
-    kept.n_samples_fit_ = n
+    vars(kept).update(public(kept, replace(fitted, rows=replace(some, **dict(zip(names, found, strict=True))))))
     return rows, kept
 
 
@@ -62,7 +62,9 @@ def description_of(large: Large, rows: Prepared, kept: Any, method: str, sizes: 
     if len(kept.tasks_) == len(large.table.tasks):
         return kept
     found = LabelDescription(method).fit(rows.X, kept.labels_, tasks=rows.tasks)
-    found.cluster_sizes_, found.n_samples_fit_ = sizes.astype(float), large.table.n_rows
+    fitted = found.fitted_
+    counted = replace(fitted, sizes=sizes.astype(float), rows=replace(fitted.rows, n_all=large.table.n_rows))
+    found.__dict__.update(public(found, counted))
     return found
 
 
@@ -149,4 +151,4 @@ def empty_rows(X: Array) -> Array:
 
 def belonging_name(model: Any) -> str:
     """The word for the probabilities of a model."""
-    return "probability" if FORMS[model.membership_].diagonal else "membership"
+    return "probability" if model.fitted_.model.membership.diagonal else "membership"

@@ -7,7 +7,7 @@ from typing import Any
 
 from ...certainty import VERDICTS
 from ...certainty.verdict import FAIRLY_STABLE
-from .._fitted import ALIKE
+from .._subject import ALIKE
 from .._words import count, listed, named, percent, quoted, related
 from .clusters import places
 

@@ -3,59 +3,45 @@
 from __future__ import annotations
 
 import re
-from copy import copy
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from ...core.arrays import Array, host
+from ...core.arrays import Array
+from .._subject import Subject
 from .._words import count, text
 
 LEAST = 5  # rows of a group that may be shown
 FEW = f"<{LEAST}"
-BY_TASK = (
-    "tasks_", "task_centers_", "task_offsets_", "task_scales_", "within_weight_", "cluster_sizes_", "cluster_support_",
-    "cluster_presence_", "missing_", "feature_presence_", "joined_",
-)  # fmt: skip
-BY_ROW = ("labels_", "losses_", "task_indices_", "admitted_")
 MEASURED = ("tasks", "sizes", "stability", "selection", "relations", "seconds", "scores", "verdict", "missing")
 LINES = ("meaning", "changes", "drift", "decisions")  # lists of sentences
 
 
-def large_tasks(model: Any) -> Array:
-    """(m,) the tasks that may be shown: with at least `LEAST` rows, as the model counts them."""
-    rows = np.bincount(model.task_indices_, minlength=len(model.tasks_))
-    large = np.where(rows > 0, rows, model.cluster_sizes_.sum(axis=1)) >= LEAST
+def large_tasks(subject: Subject) -> Array:
+    """Find the tasks (m,) that may be shown: with at least `LEAST` rows, as the model counts them."""
+    rows = np.bincount(subject.rows.tasks, minlength=len(subject.tasks))
+    large = np.where(rows > 0, rows, subject.fitted.sizes.sum(axis=1)) >= LEAST
     if not large.any():
         raise ValueError(f"anonymous=True leaves out tasks of fewer than {LEAST} rows, and model has no others.")
     return large
 
 
-def without_tasks(model: Any, large: Array) -> Any:
-    """The model as if it had only these tasks, for what is told about it."""
-    found, kept = copy(model), large[model.task_indices_]
-    for name in BY_TASK:
-        value = getattr(model, name, None)
-        if value is not None:
-            setattr(found, name, host(value)[large])
-    found.task_relatedness_ = model.task_relatedness_[np.ix_(large, large)]
-    for name in BY_ROW:
-        setattr(found, name, getattr(model, name)[kept])
-    found.task_indices_ = (np.cumsum(large) - 1)[found.task_indices_]
-    found.weight_trace_ = model.weight_trace_[:, kept]
-    evidence = None if model.decisions_ is None else model.decisions_.consensus
-    if evidence is not None:
+def without_tasks(subject: Subject, large: Array) -> Subject:
+    """Make what is told of a model as if it had only these tasks."""
+    kept, made = np.flatnonzero(large[subject.rows.tasks]), subject.decisions
+    rows = subject.rows.take("n", kept)
+    rows = replace(rows, tasks=(np.cumsum(large) - 1)[rows.tasks], map=None, map_rows=None)
+    if made is not None and (evidence := made.consensus) is not None:
         own = large[: len(evidence.relatedness)]
         agreement = None if evidence.agreement is None else evidence.agreement[own]
         told = replace(evidence, relatedness=evidence.relatedness[own], agreement=agreement)
-        told = replace(told, n_rows=min(evidence.n_rows, int(kept.sum())), n_distant_rows=0)
-        found.decisions_ = replace(model.decisions_, consensus=told)
-    return found
+        made = replace(made, consensus=replace(told, n_rows=min(told.n_rows, len(kept)), n_distant_rows=0))
+    return replace(subject, fitted=replace(subject.fitted.take("m", np.flatnonzero(large)), rows=rows), decisions=made)
 
 
 def take_rows(X: Any, rows: Array) -> Any:
-    """Some rows of a data frame, array, sparse matrix or sequence."""
+    """Take some rows of a data frame, array, sparse matrix or sequence."""
     if X is None or rows.all():
         return X
     if hasattr(X, "to_pandas"):
@@ -68,7 +54,7 @@ def take_rows(X: Any, rows: Array) -> Any:
 
 
 def conceal(summary: dict[str, Any], small: list[Any]) -> dict[str, Any]:
-    """The summary without single examples, small counts and the names of the tasks that were left out."""
+    """Make the summary without single examples, small counts and the names of the tasks that were left out."""
     found = {**summary, "map": None, "examples": None}
     found["anonymous"] = {"tasks_left_out": len(small), "sentences": _sentences(len(small))}
     found["sizes"] = _sizes(summary["sizes"])
@@ -102,7 +88,7 @@ def _sentences(left_out: int) -> list[str]:
 
 
 def _few(values: Any) -> Any:
-    """Counts, in lists of any depth, with those that are too small as text."""
+    """Write counts, in lists of any depth, with those that are too small as text."""
     if isinstance(values, list):
         return [_few(value) for value in values]
     return FEW if 0 < values < LEAST else values
@@ -117,12 +103,12 @@ def _sizes(sizes: dict[str, Any]) -> dict[str, Any]:
 
 
 def _few_told(lines: list[str]) -> list[str]:
-    """Sentences without small counts."""
+    """Write sentences without small counts."""
     return [re.sub(rf"\b[1-{LEAST - 1}] examples?\b", f"{FEW} examples", line) for line in lines]
 
 
 def _missing(missing: dict[str, Any] | None, rows: list[int]) -> dict[str, Any] | None:
-    """What is missing, without shares that stand for a few examples."""
+    """Tell what is missing, without shares that stand for a few examples."""
     if missing is None:
         return None
 
@@ -134,7 +120,7 @@ def _missing(missing: dict[str, Any] | None, rows: list[int]) -> dict[str, Any] 
 
 
 def _cluster(cluster: dict[str, Any]) -> dict[str, Any]:
-    """A cluster without examples; the mean of a few examples would tell them."""
+    """Describe a cluster without examples; the mean of a few examples would tell them."""
     tasks = [
         {**part, "rows": _few(part["rows"]), "features": part["features"] if part["rows"] >= LEAST else []}
         for part in cluster["tasks"]
@@ -146,7 +132,7 @@ def _cluster(cluster: dict[str, Any]) -> dict[str, Any]:
 
 
 def _certainty(sure: dict[str, Any], small: set[str]) -> dict[str, Any]:
-    """How sure one can be, without tasks that are not listed and the number of all rows, which would tell theirs."""
+    """Tell how sure one can be, without small tasks and the number of all rows, which would tell theirs."""
     kept = [k for k, name in enumerate(sure["tasks"]) if name not in small]
     lines = [re.sub(r"halves of \d+ rows", "halves of the rows", line) for line in sure["sentences"]]
     tasks, cells = ([sure[key][k] for k in kept] for key in ("tasks", "cells"))
@@ -154,7 +140,7 @@ def _certainty(sure: dict[str, Any], small: set[str]) -> dict[str, Any]:
 
 
 def _without_names(summary: dict[str, Any], small: list[str]) -> dict[str, Any]:
-    """The summary without sentences and settings that name a task that is not shown."""
+    """Make the summary without sentences and settings that name a task that is not shown."""
     if not small:
         return summary
     named = re.compile("|".join(map(_named, small)))
@@ -167,13 +153,13 @@ def _without_names(summary: dict[str, Any], small: list[str]) -> dict[str, Any]:
 
 
 def _named(name: str) -> str:
-    """A pattern of the name of a task; numbers are names only after the word."""
+    """Make a pattern of the name of a task; numbers are names only after the word."""
     word = rf"(?<!\w){re.escape(name)}(?!\w)"
     return rf"\btasks? (?:[^.]*\W)?{word}|^{word}$" if name.isdecimal() else word
 
 
 def _scrubbed(value: Any, named: re.Pattern[str]) -> Any:
-    """Settings without entries that name such a task."""
+    """Keep settings without entries that name such a task."""
     if isinstance(value, dict):
         return {key: _scrubbed(item, named) for key, item in value.items() if not named.search(str(key))}
     if isinstance(value, list | tuple):

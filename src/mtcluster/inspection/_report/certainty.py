@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from ...certainty import MEANINGS
+from ...consensus import Decisions
 from .._certainty import plain_selection, plain_stability
+from .._subject import Subject
 from .._words import count, listed, percent, text
 
 MEASURE = (
@@ -18,12 +20,12 @@ MATCHED = (
 )
 
 
-def certainty(model: Any, stability: Any) -> dict[str, Any]:
-    """The verdict and what it follows from, if that was measured, and what the start says about rows."""
+def certainty(subject: Subject, stability: Any) -> dict[str, Any]:
+    """Tell the verdict and what it follows from, if that was measured, and what the start says about rows."""
     found = plain_stability(stability)
-    common = {"consensus": _consensus(model)}
+    common = {"consensus": _consensus(subject.decisions)}
     if found is None:
-        how = MATCHED if model.matching_ else MEASURE
+        how = MATCHED if subject.matching else MEASURE
         return common | {"verdict": None, "meaning": None, "overall": None, "reference": [], "sentences": [how],
                          "clusters": [], "tasks": [], "cells": [], "confidence": []}  # fmt: skip
     next_to, between = (found.get(name) or [] for name in ("next_to", "between"))
@@ -51,7 +53,7 @@ def certainty(model: Any, stability: Any) -> dict[str, Any]:
 
 
 def _confidence(found: dict[str, Any]) -> list[str]:
-    """How many rows change their cluster in refits."""
+    """Say how many rows change their cluster in refits."""
     below, n = found.get("rows_below") or {}, found.get("n_refits")
     if not below or not n:
         return []
@@ -59,9 +61,9 @@ def _confidence(found: dict[str, Any]) -> list[str]:
     return [f"Examples that keep their cluster in few of the {count(n, 'refit')}: {listed(told)} of them."]
 
 
-def _consensus(model: Any) -> str:
-    """What the fits say that a consensus was made of."""
-    found = None if model.decisions_ is None else model.decisions_.consensus
+def _consensus(made: Decisions | None) -> str:
+    """Say what the fits tell that a consensus was made of."""
+    found = None if made is None else made.consensus
     if found is None:
         return ""
     fits = f"{found.n_members} quick fits"
@@ -74,7 +76,7 @@ def _consensus(model: Any) -> str:
 
 
 def numbers(selection: Any) -> dict[str, Any] | None:
-    """The numbers of clusters that were compared, and what splits into what between those that are supported."""
+    """List the numbers of clusters that were compared, and what splits into what between those that are supported."""
     found = plain_selection(selection)
     if found is None:
         return None

@@ -9,45 +9,47 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from ...core.arrays import Array
+from .._subject import Subject
 from .._words import count, percent, text, whole
 
 CLASSES = 40  # classes that are listed, the largest first; the others are counted together
 TASKS = 12  # largest tasks with a table of their own
 
 
-def class_table(model: Any, classes: Sequence[Any] | None, table: Array) -> dict[str, Any] | None:
-    """Counts of classes by cluster, over all tasks and in the largest ones, and the best matching of both."""
+def class_table(subject: Subject, classes: Sequence[Any] | None, table: Array) -> dict[str, Any] | None:
+    """Count classes by cluster, over all tasks and in the largest ones, and the best matching of both."""
     if classes is None:
         return None
-    (m, c), n = table.shape, len(model.labels_)
+    (m, c), labels, tasks = table.shape, subject.rows.labels, subject.rows.tasks
+    n = len(labels)
     if len(classes) != n:
         raise ValueError(f"classes has {len(classes)} entries for {count(n, 'row')}: one per row is needed.")
     names, codes = _coded(classes)
-    some = (codes >= 0) & (model.labels_ >= 0)
+    some = (codes >= 0) & (labels >= 0)
     if not some.any():
         return None
     found = np.zeros((m, len(names), c), dtype=int)
-    np.add.at(found, (model.task_indices_[some], codes[some], model.labels_[some]), 1)
+    np.add.at(found, (tasks[some], codes[some], labels[some]), 1)
     total = found.sum(axis=0)
     listed = total[:CLASSES] if len(names) > CLASSES else total
     rows, matched = linear_sum_assignment(-listed)
     best: list[int | None] = [None] * len(names)
     for row, j in zip(rows.tolist(), matched.tolist(), strict=True):
         best[row] = j if listed[row, j] else None
-    tasks = sorted(np.argsort(-found.sum(axis=(1, 2)), kind="stable")[:TASKS].tolist()) if m > 1 else []
+    largest = sorted(np.argsort(-found.sum(axis=(1, 2)), kind="stable")[:TASKS].tolist()) if m > 1 else []
     agreeing = int(listed[rows, matched].sum())
     return {
         "names": names,
         "rows": total.tolist(),
-        "tasks": [{"task": k, "rows": found[k].tolist()} for k in tasks if found[k].any()],
-        "tasks_left_out": m - len(tasks) if m > 1 else 0,
+        "tasks": [{"task": k, "rows": found[k].tolist()} for k in largest if found[k].any()],
+        "tasks_left_out": m - len(largest) if m > 1 else 0,
         "best": best,
         "sentences": _sentences(agreeing, int(some.sum()), n),
     }
 
 
 def _coded(classes: Sequence[Any]) -> tuple[list[str], Array]:
-    """Names of the classes, the most frequent first, and the code of each row; -1 where the class is not known."""
+    """Name the classes, the most frequent first, and the code of each row; -1 where the class is not known."""
     written = [None if value is None or value != value else text(value) for value in classes]
     values, counts = np.unique([name for name in written if name is not None], return_counts=True)
     names = [str(values[i]) for i in np.argsort(-counts, kind="stable")]

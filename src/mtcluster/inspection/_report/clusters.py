@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from ...core.arrays import Array, host
-from .._fitted import PRESENT, candidates_decided, feature_widths, gone, n_rows_of, sharing, unexplained, without_rows
+from ...core.arrays import Array
+from ...core.fitted import Fitted
 from .._relations import listed_places, relation_sentences, relation_words
+from .._subject import PRESENT, Subject
 from .._words import count, listed, named, number, percent, plain, quoted, rounded
 from .units import Units
 
@@ -22,18 +23,18 @@ PAIRS = 400  # pairs of a task and a cluster whose features are shown; nobody re
 TINY = float(np.finfo(np.float64).tiny)
 
 
-def counts(model: Any) -> Array:
-    """Rows of each cluster in each task, (m, c); of tasks whose rows are not those of the model, as it knows them."""
-    m, c, _ = model.task_centers_.shape
-    some = model.labels_ >= 0
-    found = np.bincount((model.task_indices_ * c + model.labels_)[some], minlength=m * c).reshape(m, c)
-    away = without_rows(model) | (n_rows_of(model) > len(model.labels_))
-    found[away] = np.rint(model.cluster_sizes_[away])
+def counts(subject: Subject) -> Array:
+    """Count rows of clusters in tasks (m, c); of tasks whose rows are not those of the model, as it knows them."""
+    (m, c, _), rows = subject.shape, subject.rows
+    some = rows.labels >= 0
+    found = np.bincount((rows.tasks * c + rows.labels)[some], minlength=m * c).reshape(m, c)
+    away = subject.without_rows | (subject.n_rows > len(rows.labels))
+    found[away] = np.rint(subject.fitted.sizes[away])
     return found
 
 
 def contrasts(centers: Array, sizes: Array) -> tuple[Array, Array]:
-    """Each centre minus the mean of the rows of all other clusters, and that mean, both (c, d).
+    """Subtract the mean of the rows of all other clusters from each centre; also that mean, both (c, d).
 
     NaN where no other cluster has rows.
 
@@ -50,13 +51,13 @@ def contrasts(centers: Array, sizes: Array) -> tuple[Array, Array]:
     return centers - rest, rest
 
 
-def shared_centers(model: Any) -> tuple[Array, Array]:
-    """Shared centres (c, d) at the mean location and scale of the tasks that share, and cluster sizes (c,) there."""
-    together = sharing(model) if sharing(model).any() else np.ones(len(model.tasks_), dtype=bool)
-    sizes = model.cluster_sizes_[together].astype(np.float64)
+def centers_of_sharing(fitted: Fitted) -> tuple[Array, Array]:
+    """Place shared centres (c, d) at the mean location and scale of the tasks that share; also their sizes (c,)."""
+    together, offsets = fitted.shares if fitted.shares.any() else np.ones_like(fitted.shares), fitted.centers.offsets
+    sizes = fitted.sizes[together].astype(np.float64)
     share = sizes.sum(axis=1) / max(sizes.sum(), TINY)
-    Z = model.shared_centers_.astype(np.float64) @ model.subspace_.astype(np.float64).T
-    return share @ model.task_offsets_[together] + (share @ model.task_scales_[together]) * Z, sizes.sum(axis=0)
+    Z = fitted.centers.shared
+    return share @ offsets.b[together] + (share @ offsets.s[together]) * Z, sizes.sum(axis=0)
 
 
 def standing_out(
@@ -67,7 +68,7 @@ def standing_out(
     widths: Array | float = 1.0,
     write: Callable[[Array], Array] | None = None,
 ) -> list[dict[str, Any]]:
-    """The features that are most above the rest, largest first, then those most below, in units of `widths`.
+    """Find the features that are most above the rest, largest first, then those most below, in units of `widths`.
 
     `write` turns means (k, d) of the fit into the user's units; without it, they stay as they are.
     """
@@ -89,7 +90,7 @@ def standing_out(
 
 
 def in_short(features: list[dict[str, Any]], largest: float) -> str:
-    """The features of a cluster in a few words; `largest` is the largest difference of any cluster."""
+    """Name the features of a cluster in a few words; `largest` is the largest difference of any cluster."""
     telling = [f for f in features if abs(f["difference"]) >= TELLING * largest]
     above = [f["name"] for f in telling if f["difference"] > 0][:NAMED]
     below = [f["name"] for f in telling if f["difference"] < 0][:NAMED]
@@ -97,12 +98,12 @@ def in_short(features: list[dict[str, Any]], largest: float) -> str:
     return "; ".join(parts) or "close to the overall mean: no feature stands out"
 
 
-def sizes(model: Any, names: list[str]) -> dict[str, Any]:
-    """Sizes, shares and support of the clusters in the tasks, and sentences about them."""
-    table, together, support, words = counts(model), sharing(model), model.cluster_support_, relation_words(model)
-    m = len(table)
+def sizes(subject: Subject, names: list[str]) -> dict[str, Any]:
+    """Tell sizes, shares and support of the clusters in the tasks, in numbers and sentences."""
+    fitted, gone, table = subject.fitted, subject.gone, counts(subject)
+    together, support, words, m = fitted.shares, fitted.support, relation_words(fitted), len(table)
     shares = table / np.maximum(table.sum(axis=1, keepdims=True), 1)
-    weak = (words == "uncertain") & (support < PRESENT) & model.cluster_presence_ & (not candidates_decided(model))
+    weak = (words == "uncertain") & (support < PRESENT) & fitted.holds & (not fitted.decided)
     missing: list[dict[str, Any]] = [
         {"cluster": int(j), "task": int(k), "support": float(support[k, j]), "few": _few(shares[:, j], k, together)}
         for j, k in zip(*np.nonzero(weak.T), strict=True)
@@ -116,25 +117,25 @@ def sizes(model: Any, names: list[str]) -> dict[str, Any]:
         "relations": words.tolist(),
         "everywhere": np.flatnonzero(np.all(words[together] == "shared", axis=0) & (m > 1)).tolist(),
         "missing": missing,
-        "empty": np.flatnonzero((table.sum(axis=0) == 0) & ~gone(model)).tolist(),
+        "empty": np.flatnonzero((table.sum(axis=0) == 0) & ~gone).tolist(),
         "alone": np.flatnonzero(~together).tolist(),
-        "decided": candidates_decided(model),
+        "decided": fitted.decided,
     }
-    told = relation_sentences(model, [quoted(name) for name in names], "example", uncertain=candidates_decided(model))
-    return plain({**found, "sentences": [*_unexplained(model), *told, *_size_sentences(found, names)]})
+    told = relation_sentences(subject, [quoted(name) for name in names], "example", uncertain=fitted.decided)
+    return plain({**found, "sentences": [*_unexplained(subject), *told, *_size_sentences(found, names)]})
 
 
-def _unexplained(model: Any) -> list[str]:
-    """A sentence about examples of new tasks that no cluster explains."""
-    n = unexplained(model)
+def _unexplained(subject: Subject) -> list[str]:
+    """Say how many examples of new tasks no cluster explains."""
+    n = subject.unexplained
     if not n:
         return []
-    empty = ", or they have no value" * (model.missing_ is not None and bool(np.any(host(model.missing_))))
+    empty = ", or they have no value" * bool(subject.fitted.missing.any())
     return [f"No cluster explains {count(n, 'example')} of the new data{empty}; the label is -1."]
 
 
 def _few(shares: Array, k: int, together: Array) -> bool:
-    """Whether a cluster lacks support in a task because few rows are in it, not because they lie elsewhere."""
+    """Tell whether a cluster lacks support in a task because few rows are in it, not because they lie elsewhere."""
     others = together & (np.arange(len(shares)) != k)
     return bool(shares[k] < PRESENT * np.median(shares[others])) if others.any() else True
 
@@ -158,7 +159,7 @@ def _size_sentences(found: dict[str, Any], names: list[str]) -> list[str]:
 
 
 def places(missing: list[dict[str, Any]], names: list[str], *, few: bool) -> str:
-    """Which clusters lack support in which tasks: those with few rows there, or those whose rows lie elsewhere."""
+    """Say which clusters lack support in which tasks: those with few rows there, or those whose rows lie elsewhere."""
     by_task: dict[int, list[int]] = {}
     for item in missing:
         if item["few"] == few:
@@ -167,23 +168,22 @@ def places(missing: list[dict[str, Any]], names: list[str], *, few: bool) -> str
     return listed_places(told)
 
 
-def features(model: Any, names: list[str], units: Units | None = None) -> dict[str, Any]:
-    """The features that distinguish each cluster, over all tasks and in each task, and the most important feature."""
+def features(subject: Subject, names: list[str], units: Units | None = None) -> dict[str, Any]:
+    """Find the features that distinguish each cluster, over all tasks and in each, and the most important one."""
     units = Units(["number"] * len(names)) if units is None else units
-    Z, sizes = shared_centers(model)
-    table = counts(model)
+    Z, sizes = centers_of_sharing(subject.fitted)
+    table, widths = counts(subject), subject.widths
     m, c = table.shape
-    widths = feature_widths(model)
     largest = float(np.abs(contrasts(Z, sizes)[0] / widths).max(initial=0.0))
     shared = _profiles(Z, sizes, names, SHARED_FEATURES, widths, units)
     tasks = sorted(np.argsort(-table.sum(axis=1), kind="stable")[: max(PAIRS // c, 1)].tolist()) if m > 1 else []
-    by_task = {k: _own_profiles(model, k, names, widths, units) for k in tasks}
+    by_task = {k: _own_profiles(subject, k, names, widths, units) for k in tasks}
     clusters = [
         {
             "cluster": j,
             "rows": int(table[:, j].sum()),
             "share": float(table[:, j].sum() / max(table.sum(), 1)),
-            "in_short": in_short(shared[j], largest) if table[:, j].any() else _why_empty(model, j),
+            "in_short": in_short(shared[j], largest) if table[:, j].any() else _why_empty(subject, j),
             "shared": shared[j],
             "tasks": [{"task": k, "rows": int(table[k, j]), "features": by_task[k][j]} for k in tasks],
         }
@@ -192,16 +192,16 @@ def features(model: Any, names: list[str], units: Units | None = None) -> dict[s
     return plain({"clusters": clusters, "leading": leading(Z / widths, sizes, names), "tasks_left_out": m - len(tasks)})
 
 
-def _why_empty(model: Any, j: int) -> str:
-    return "no more in any task" if gone(model)[j] else "no examples"
+def _why_empty(subject: Subject, j: int) -> str:
+    return "no more in any task" if subject.gone[j] else "no examples"
 
 
-def _own_profiles(model: Any, k: int, names: list[str], widths: Array, units: Units) -> list[list[dict[str, Any]]]:
-    """Features of the clusters of one task, of those that it has."""
-    has = getattr(model, "feature_presence_", None)
-    own = np.flatnonzero(host(has)[k]) if has is not None else np.arange(len(names))
-    centers, sizes = model.task_centers_[k], model.cluster_sizes_[k]
-    return _profiles(centers, sizes, names, TASK_FEATURES, widths, units, own, model.tasks_.tolist()[k])
+def _own_profiles(
+    subject: Subject, k: int, names: list[str], widths: Array, units: Units
+) -> list[list[dict[str, Any]]]:
+    """Find the features of the clusters of one task, of those that it has."""
+    fitted, own = subject.fitted, np.flatnonzero(subject.fitted.has[k])
+    return _profiles(fitted.centers.Ms[k], fitted.sizes[k], names, TASK_FEATURES, widths, units, own, subject.tasks[k])
 
 
 def _profiles(
@@ -214,7 +214,7 @@ def _profiles(
     own: Array | None = None,
     task: Any = None,
 ) -> list[list[dict[str, Any]]]:
-    """The features of each cluster; `own` are those that a task has."""
+    """Find the features of each cluster; `own` are those that a task has."""
     own = np.arange(len(names)) if own is None else own
     centers, sizes, widths = centers[:, own].astype(np.float64), sizes.astype(np.float64), widths[own]
     difference, _ = contrasts(centers, sizes)
@@ -228,16 +228,16 @@ def _profiles(
 
 
 def leading(Z: Array, sizes: Array, names: list[str]) -> dict[str, Any]:
-    """The feature with the largest variance between the centres, and its share of that variance."""
+    """Find the feature with the largest variance between the centres, and its share of that variance."""
     share = sizes / max(sizes.sum(), TINY)
     spread = share @ (Z - share @ Z) ** 2
     i = int(np.argmax(spread))
     return {"name": names[i], "share": float(spread[i] / max(spread.sum(), TINY))}
 
 
-def neighbours(model: Any) -> list[str]:
-    """The map as text: for each cluster with rows, the closest and the farthest cluster."""
-    Z, sizes = shared_centers(model)
+def neighbours(fitted: Fitted) -> list[str]:
+    """Tell the map as text: for each cluster with rows, the closest and the farthest cluster."""
+    Z, sizes = centers_of_sharing(fitted)
     used, lines = np.flatnonzero(sizes > 0), []
     for j in used:
         others = used[used != j]

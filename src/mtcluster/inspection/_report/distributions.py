@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...core.arrays import Array
+from .._subject import Subject
 from .._words import rounded
 from .columns import Columns, Feature
 from .effects import Effects
@@ -20,9 +21,9 @@ TASKS = 6  # largest tasks by which a feature is shown
 
 
 def distributions(
-    model: Any, columns: Columns, found: Effects, table: Array, *, levels: tuple[float, ...], least: int
+    subject: Subject, columns: Columns, found: Effects, table: Array, *, levels: tuple[float, ...], least: int
 ) -> dict[str, Any] | None:
-    """Quantiles or shares of the leading features of each cluster, by cluster and by task.
+    """Compute quantiles or shares of the leading features of each cluster, by cluster and by task.
 
     Groups of fewer than `least` rows are left out.
     """
@@ -37,7 +38,7 @@ def distributions(
     places = {i: place for place, i in enumerate(used)}
     features, by_task = [], []
     for i in used:
-        groups = _Groups(columns.features[i], model, levels, least)
+        groups = _Groups(columns.features[i], subject, levels, least)
         features.append(groups.by_cluster(largest))
         by_task += [
             {"cluster": j, "feature": places[i]} | groups.by_task(j, tasks)
@@ -57,19 +58,19 @@ def distributions(
 class _Groups:
     """One feature in groups of rows."""
 
-    def __init__(self, feature: Feature, model: Any, levels: tuple[float, ...], least: int) -> None:
-        values = feature.read()
-        some = np.isfinite(values) & (model.labels_ >= 0)
+    def __init__(self, feature: Feature, subject: Subject, levels: tuple[float, ...], least: int) -> None:
+        values, rows = feature.read(), subject.rows
+        some = np.isfinite(values) & (rows.labels >= 0)
         self.feature, self.levels, self.least = feature, levels, least
-        self.values, self.labels, self.tasks = values[some], model.labels_[some], model.task_indices_[some]
+        self.values, self.labels, self.tasks = values[some], rows.labels[some], rows.tasks[some]
 
     def by_cluster(self, clusters: list[int]) -> dict[str, Any]:
-        """The feature in each cluster."""
+        """Describe the feature in each cluster."""
         found = {str(j): self._told(self.values[self.labels == j]) for j in clusters}
         return {"name": self.feature.name, "kind": self.feature.kind, "clusters": found}
 
     def by_task(self, j: int, tasks: list[int]) -> dict[str, Any]:
-        """The feature in a cluster and in the rest of each of these tasks."""
+        """Describe the feature in a cluster and in the rest of each of these tasks."""
         found = []
         for k in tasks:
             own, labels = self.values[self.tasks == k], self.labels[self.tasks == k]
@@ -77,7 +78,7 @@ class _Groups:
         return {"tasks": found}
 
     def _told(self, values: Array) -> list[Any] | None:
-        """Quantiles of numbers; the share of rows with a category, or with an entry other than zero."""
+        """Compute quantiles of numbers; the share of rows with a category, or with an entry other than zero."""
         if len(values) < self.least:
             return None
         if self.feature.kind == "number":

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from ...core.arrays import Array
-from .._fitted import feature_widths
+from .._subject import Subject
 from .._words import rounded
-from .clusters import contrasts, shared_centers
+from .clusters import centers_of_sharing, contrasts
 from .columns import Columns
 
 RANKED = 50  # features of the table
@@ -30,41 +30,40 @@ class Effects:
     unit: str  # "spread", or "fit" for differences in the numbers given to the fit
 
     def order(self) -> list[int]:
-        """Positions of the features, those that separate the clusters most first."""
+        """List positions of the features, those that separate the clusters most first."""
         strength = np.where(np.isfinite(self.effect), np.abs(self.effect), 0).max(axis=1, initial=0)
         known = np.where(np.isfinite(self.explained), self.explained, -1)
         return np.lexsort((np.arange(len(self.features)), -strength, -known)).tolist()
 
     def of_cluster(self, j: int, most: int) -> list[int]:
-        """Positions of the features with the largest effect in a cluster."""
+        """List positions of the features with the largest effect in a cluster."""
         strength = np.where(np.isfinite(self.effect[:, j]), np.abs(self.effect[:, j]), 0)
         order = np.argsort(-strength, kind="stable")[:most]
         return [int(i) for i in order if strength[i] > 0]
 
 
-def effects_of(model: Any, columns: Columns) -> Effects:
-    """Effect sizes from the rows where they are known, else from the centres."""
-    return _from_rows(model, columns) if columns.features else _from_centers(model)
+def effects_of(subject: Subject, columns: Columns) -> Effects:
+    """Compute effect sizes from the rows where they are known, else from the centres."""
+    return _from_rows(subject, columns) if columns.features else _from_centers(subject)
 
 
-def _from_centers(model: Any) -> Effects:
-    Z, sizes = shared_centers(model)
-    widths = feature_widths(model)
+def _from_centers(subject: Subject) -> Effects:
+    Z, sizes = centers_of_sharing(subject.fitted)
+    widths, known = subject.widths, subject.fitted.centers.geometry.estimated
     share = sizes / max(sizes.sum(), 1e-300)
     between = share @ (Z - share @ Z) ** 2
-    known = model.metric_ == "shared"
     explained = between / np.maximum(between + widths**2, 1e-300) if known else np.full(len(widths), np.nan)
     effect = _bounded((contrasts(Z, sizes)[0] / widths).T)
     effect[:, sizes == 0] = np.nan
     return Effects(list(range(Z.shape[1])), effect, explained, None, "spread" if known else "fit")
 
 
-def _from_rows(model: Any, columns: Columns) -> Effects:
-    rows = columns.sample()
+def _from_rows(subject: Subject, columns: Columns) -> Effects:
+    rows, found = columns.sample(), subject.rows
     rows = np.arange(columns.n_rows) if rows is None else rows
-    rows = rows[model.labels_[rows] >= 0]
-    m, c, _ = model.task_centers_.shape
-    labels, group = model.labels_[rows], model.task_indices_[rows] * c + model.labels_[rows]
+    rows = rows[found.labels[rows] >= 0]
+    m, c, _ = subject.shape
+    labels, group = found.labels[rows], found.tasks[rows] * c + found.labels[rows]
     effect, explained, size = (np.full((len(columns.features), *shape), np.nan) for shape in ((c,), (), (c,)))
     for i, feature in enumerate(columns.features):
         values = feature.read()[rows]
@@ -82,7 +81,7 @@ def _from_rows(model: Any, columns: Columns) -> Effects:
 
 
 def effect_sizes(n: Array, s: Array, q: Array) -> tuple[Array, float]:
-    """Effect sizes (c,) and the share of the variance that clusters explain, from counts, sums and squares (m, c).
+    """Compute effect sizes (c,) and the explained share of the variance, from counts, sums and squares (m, c).
 
     The effect size of a cluster is the mean of its rows minus that of the other rows of the same task, averaged over
     the tasks that hold both, relative to the standard deviation within the clusters of a task.
@@ -113,7 +112,7 @@ def effect_sizes(n: Array, s: Array, q: Array) -> tuple[Array, float]:
 
 
 def _ratio(a: Array, b: Array) -> Array:
-    """The quotient, 0 where nothing is divided."""
+    """Divide; 0 where nothing is divided."""
     return np.divide(a, b, out=np.zeros(np.broadcast_shapes(np.shape(a), np.shape(b))), where=np.asarray(b) > 0)
 
 
@@ -122,14 +121,14 @@ def _bounded(effect: Array) -> Array:
 
 
 def _shares(values: Array, labels: Array, kind: str, c: int) -> Array:
-    """(c,) the share of rows above the median, with a category, or other than zero; NaN for clusters without rows."""
+    """Compute shares (c,) of rows above the median, with a category, or other than zero; NaN: there are no rows."""
     at = values > np.median(values) if kind == "number" else values != 0
     n = np.bincount(labels, minlength=c)
     return np.where(n > 0, np.bincount(labels, weights=at, minlength=c) / np.maximum(n, 1), np.nan)
 
 
 def separation(found: Effects, names: list[str], kinds: list[str], table: Array) -> dict[str, Any]:
-    """The matrix of features and clusters, and the features ranked, as plain values."""
+    """Make the matrix of features and clusters, and the ranking of the features, as plain values."""
     order = found.order()
     clusters = sorted(np.argsort(-table.sum(axis=0), kind="stable")[:CLUSTERS].tolist())
     clusters = [j for j in clusters if table[:, j].any()]
@@ -153,7 +152,7 @@ def separation(found: Effects, names: list[str], kinds: list[str], table: Array)
 
 
 def _ranked(found: Effects, i: int, names: list[str]) -> dict[str, Any] | None:
-    """A feature, the share of its variance that clusters explain, and the cluster in which its effect is largest."""
+    """Describe a feature: the explained share of its variance, and the cluster in which its effect is largest."""
     effect = found.effect[i]
     if not np.isfinite(effect).any():
         return None

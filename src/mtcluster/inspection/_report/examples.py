@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...core.arrays import Array
-from .._fitted import PRESENT, candidates_decided, n_rows_of, sharing
+from .._subject import PRESENT, Subject
 from .._words import CELL, number, plain, rounded, text, whole
 from .columns import Columns, Field
 
@@ -27,11 +27,14 @@ Cells = Callable[[list[int]], Sequence[dict[str, Any]]]
 
 
 def rows_map(
-    model: Any, ids: Sequence[Any] | None, easy: Array, outlying: Array, confidence: Array | None
+    subject: Subject, ids: Sequence[Any] | None, easy: Array, outlying: Array, confidence: Array | None
 ) -> dict[str, Any]:
-    """Coordinates of the examples as integers, by columns, and the part of each axis that the first view shows."""
-    rows, at = np.asarray(model.map_rows_), np.asarray(model.map_, dtype=np.float64)
-    some = model.labels_[rows] >= 0
+    """Write coordinates of the examples as integers, by columns, and the part of each axis in the first view."""
+    found = subject.rows
+    assert found.map is not None
+    assert found.map_rows is not None
+    rows, at = found.map_rows, found.map.astype(np.float64)
+    some = found.labels[rows] >= 0
     if some.any():
         rows, at = rows[some], at[some]
     if len(rows) > POINTS:
@@ -39,11 +42,11 @@ def rows_map(
         rows, at = rows[some], at[some]
     names = [f"Direction {i + 1}" for i in range(at.shape[1])]
     if at.shape[1] == 1:
-        at = np.column_stack([at, np.sqrt(np.maximum(model.losses_[rows], 0))])
+        at = np.column_stack([at, np.sqrt(np.maximum(found.losses[rows], 0))])
         names.append("Distance from the centre (root of the loss)")
     low, high = at.min(axis=0), at.max(axis=0)
     high = np.where(high > low, high, low + 1)
-    codes, n = np.rint(STEPS * (at - low) / (high - low)).astype(int), len(model.labels_)
+    codes, n = np.rint(STEPS * (at - low) / (high - low)).astype(int), len(found.labels)
     return plain(
         {
             "axes": [
@@ -54,18 +57,18 @@ def rows_map(
             "steps": STEPS,
             "row": None if len(rows) == n else rows.tolist(),
             "ids": None if ids is None else short_ids([ids[i] for i in rows]),
-            "cluster": model.labels_[rows].tolist(),
-            "task": model.task_indices_[rows].tolist(),
+            "cluster": found.labels[rows].tolist(),
+            "task": found.tasks[rows].tolist(),
             "easiness": np.rint(100 * easy[rows]).astype(int).tolist(),
             "outlier": rounded(outlying[rows], 3),
             "confidence": None if confidence is None else np.rint(100 * confidence[rows]).astype(int).tolist(),
-            "note": _note(len(rows), model.labels_, n_rows_of(model)),
+            "note": _note(len(rows), found.labels, subject.n_rows),
         }
     )
 
 
 def _note(n_shown: int, labels: Array, n: int) -> str:
-    """How many of n examples the map shows, and why not all."""
+    """Say how many of n examples the map shows, and why not all."""
     known = n - int(np.count_nonzero(labels < 0))
     if n_shown == n:
         return f"All {whole(n)} examples are shown."
@@ -76,7 +79,7 @@ def _note(n_shown: int, labels: Array, n: int) -> str:
 
 
 def middle(codes: Array, steps: int = STEPS) -> tuple[int, int]:
-    """The central part of an axis, without the few points that lie far out; the whole axis if none do."""
+    """Find the central part of an axis, without the few points that lie far out; the whole axis if none do."""
     low, high = np.quantile(codes, [0.01, 0.99])
     margin = max(0.25 * (high - low), 1)
     if steps <= WIDE * (high - low + 2 * margin):
@@ -85,7 +88,7 @@ def middle(codes: Array, steps: int = STEPS) -> tuple[int, int]:
 
 
 def short_ids(ids: Sequence[Any]) -> list[str]:
-    """Identifiers as text, all shortened alike until they fit into the page."""
+    """Write identifiers as text, all shortened alike until they fit into the page."""
     for longest in ID_LENGTHS:
         found = [text(value, longest) for value in ids]
         if sum(len(escape(name).encode()) + 4 for name in found) <= ID_BYTES:
@@ -93,37 +96,42 @@ def short_ids(ids: Sequence[Any]) -> list[str]:
     return found
 
 
-def most_typical(model: Any, outlying: Array) -> list[list[int]]:
-    """For each cluster the rows with the lowest outlier scores, from different tasks in which it is present."""
-    m, c, _ = model.task_centers_.shape
-    sure = candidates_decided(model) | (model.cluster_support_ >= PRESENT)
-    present = model.cluster_presence_ & sure & sharing(model)[:, None]
+def most_typical(subject: Subject, outlying: Array) -> list[list[int]]:
+    """Find for each cluster the rows with the lowest outlier scores, from different tasks in which it is present."""
+    (m, c, _), fitted, labels = subject.shape, subject.fitted, subject.rows.labels
+    holds = fitted.holds & (fitted.decided | (fitted.support >= PRESENT)) & fitted.shares[:, None]
     found = []
     for j in range(c):
-        own = np.flatnonzero(model.labels_ == j)
+        own = np.flatnonzero(labels == j)
         own = own[np.argsort(outlying[own], kind="stable")]
-        tasks = np.flatnonzero(present[:, j]) if present[:, j].any() else range(m)
-        best = [own[model.task_indices_[own] == k][:TYPICAL].tolist() for k in tasks]
+        tasks = np.flatnonzero(holds[:, j]) if holds[:, j].any() else range(m)
+        best = [own[subject.rows.tasks[own] == k][:TYPICAL].tolist() for k in tasks]
         turns = [(turn, outlying[row], row) for rows in best for turn, row in enumerate(rows)]
         found.append([row for _, _, row in sorted(turns)[:TYPICAL]])
     return found
 
 
 def describe_rows(
-    model: Any, rows: Sequence[int], ids: Sequence[Any] | None, easy: Array, outlying: Array, shown: dict[int, Any]
+    subject: Subject,
+    rows: Sequence[int],
+    ids: Sequence[Any] | None,
+    easy: Array,
+    outlying: Array,
+    shown: dict[int, Any],
 ) -> list[dict[str, Any]]:
-    """The entries of these rows in a table."""
-    paced = len(model.fractions_) > 1
+    """Make the entries of these rows in a table."""
+    found = subject.rows
+    paced = len(found.fractions) > 1
     return plain(
         [
             {
                 "row": i,
                 "id": f"row {i}" if ids is None else text(ids[i]),
-                "task": model.task_indices_[i],
-                "cluster": model.labels_[i],
+                "task": found.tasks[i],
+                "cluster": found.labels[i],
                 "easiness": round(float(easy[i]), 4),
                 "outlier": float(f"{outlying[i]:.3g}"),
-                "admitted": float(model.admitted_[i]) if paced else None,
+                "admitted": float(found.admitted[i]) if paced else None,
                 "cells": shown.get(i, {}),
             }
             for i in rows
@@ -132,7 +140,7 @@ def describe_rows(
 
 
 def cells_of(columns: Columns, why: dict[int, Any]) -> Cells | None:
-    """A function that reads the cells of some rows from X; of many columns, those that are most often unusual."""
+    """Make a function that reads the cells of some rows from X; of many columns, those that are most often unusual."""
     fields = columns.fields
     if len(fields) > COLUMNS:
         often = Counter(name for one in why.values() for name in one["odd"])
@@ -152,7 +160,7 @@ def _cell(field: Field, value: Any) -> str:
 
 
 def read_cells(cells: Cells | None, rows: list[int]) -> dict[int, dict[str, str]]:
-    """The user's own cells of some rows, by row, read in one call."""
+    """Read the user's own cells of some rows, by row, in one call."""
     if cells is None or not rows:
         return {}
     found = list(cells(rows))

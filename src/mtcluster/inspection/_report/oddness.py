@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...core.arrays import Array
+from .._subject import Subject
 from .columns import Columns, Field
 
 FAR = 3.5  # distance from the median, in robust standard deviations, from which a number is unusual
@@ -20,9 +21,9 @@ PHRASES = {True: "far above the others of its cluster", False: "far below the ot
 
 
 def unusual(
-    model: Any, columns: Columns, rows: list[int], outlying: Array, order: list[int]
+    subject: Subject, columns: Columns, rows: list[int], outlying: Array, order: list[int]
 ) -> dict[int, dict[str, Any]]:
-    """For each of these rows, its unusual values by column, and a note if no single value explains its score.
+    """Find, for each of these rows, its unusual values by column, and a note if no single value explains its score.
 
     `order` are positions of features, those that separate the clusters most first.
     """
@@ -30,7 +31,7 @@ def unusual(
     if not fields:
         return {}
     found: dict[int, list[tuple[float, str, str]]] = {row: [] for row in rows}
-    groups = {row: _others(model, row) for row in rows if model.labels_[row] >= 0}
+    groups = {row: _others(subject, row) for row in rows if subject.rows.labels[row] >= 0}
     for place in fields:
         field = columns.fields[place]
         values = field.values
@@ -47,15 +48,16 @@ def _told(cells: list[tuple[float, str, str]], explain: bool) -> dict[str, Any]:
     return {"odd": shown, "note": TOGETHER if explain and not shown else None}
 
 
-def _others(model: Any, row: int) -> Array:
-    """The rows of the same cluster, in the same task if there are enough."""
-    same = model.labels_ == model.labels_[row]
-    own = same & (model.task_indices_ == model.task_indices_[row])
+def _others(subject: Subject, row: int) -> Array:
+    """Find the rows of the same cluster, in the same task if there are enough."""
+    labels, tasks = subject.rows.labels, subject.rows.tasks
+    same = labels == labels[row]
+    own = same & (tasks == tasks[row])
     return np.flatnonzero(own if np.count_nonzero(own) >= ENOUGH else same)
 
 
 def _number(values: Array, row: int, group: Array) -> tuple[float, str] | None:
-    """How far a number is from the median of its group, in robust standard deviations."""
+    """Tell how far a number is from the median of its group, in robust standard deviations."""
     own = values[group]
     own = own[np.isfinite(own)]
     if not np.isfinite(values[row]) or len(own) < ENOUGH:
@@ -69,7 +71,7 @@ def _number(values: Array, row: int, group: Array) -> tuple[float, str] | None:
 
 
 def _category(field: Field, values: Array, row: int, group: Array) -> tuple[float, str] | None:
-    """Whether a category is rare in its group."""
+    """Tell whether a category is rare in its group."""
     own = values[group]
     own = own[own >= 0]
     if values[row] < 0 or len(own) < FEW:

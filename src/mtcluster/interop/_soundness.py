@@ -1,0 +1,119 @@
+"""Whether the parts of a model that comes from a file fit together: a checksum says only that somebody wrote them."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from .._sklearn_compat import check_parameters
+from ..consensus import Decisions
+from ..core.arrays import Array, host
+from ..core.fitted import Fitted
+from ..core.geometry import Tied
+from ..core.record import Record, declared
+from ..estimators.base import MultiTaskClusterer
+from ..estimators.publish import public
+
+ROWS = 4  # that a model is tried with
+ROUNDED = 1e-6  # part of the largest variance of a covariance that rounding may make negative
+OPEN = ("relatedness", "rows.map", "groups.scales", "model.sharing.rows")  # that may hold NaN or infinity
+RANGES = {  # of numbers, least and largest
+    "sizes": (0, np.inf), "support": (0, 1), "missing": (0, 1), "temperatures": (0, np.inf),
+    "rows.weights": (0, np.inf), "model.sharing.within": (0, 1), "centers.offsets.s": (0, np.inf),
+    "centers.log_shares": (-np.inf, 1e-6),
+}  # fmt: skip
+
+
+def estimators_in(value: Any) -> Iterator[BaseEstimator]:
+    """Find all estimators in an object, also those in others."""
+    if isinstance(value, BaseEstimator):
+        yield value
+    parts = vars(value) if isinstance(value, BaseEstimator) else value
+    if isinstance(parts, dict | list | tuple):
+        for item in parts.values() if isinstance(parts, dict) else parts:
+            yield from estimators_in(item)
+
+
+def complete(value: Any) -> None:
+    """Make public attributes from fitted models; raise an error if one lacks parts, or has such that do not fit."""
+    for model in list(estimators_in(value)):
+        clusterer = isinstance(model, MultiTaskClusterer)
+        if clusterer:
+            check_parameters(model)
+        if "fitted_" in vars(model) or (clusterer and any(name.endswith("_") for name in vars(model))):
+            _check_fitted(model)
+            vars(model).update(public(model, model.fitted_))
+            if clusterer:
+                _try_out(model)
+
+
+def _check_fitted(model: Any) -> None:
+    there = vars(model)
+    wanted = {"fitted_": Fitted, "n_features_in_": int | np.integer}
+    for name, kind in (wanted | {"decisions_": Decisions} if isinstance(model, MultiTaskClusterer) else wanted).items():
+        if not isinstance(there.get(name), kind):
+            raise ValueError(f"{name} is missing, or something else")
+    fitted: Fitted = there["fitted_"]
+    sizes = {"d": int(there["n_features_in_"])}
+    fitted.check(sizes)
+    for name, values in _arrays(fitted):
+        _check_numbers(name, np.asarray(host(values)))
+    m, c = fitted.sizes.shape
+    if not 1 <= (int(fitted.exists.sum()) if fitted.n_asked is None else fitted.n_asked) <= c:
+        raise ValueError(f"n_clusters_ is none of {c} numbers")
+    names = fitted.tasks.tolist()
+    if any(one in names[:k] for k, one in enumerate(names)):
+        raise ValueError("tasks names a task twice")
+    if isinstance(tied := fitted.centers.geometry.tied, Tied):
+        values = np.linalg.eigvalsh(tied.K)
+        if values[0] < -ROUNDED * abs(values[-1]) or values[-1] <= 0:
+            raise ValueError("the covariance of the geometry is not positive definite")
+    for name, found, least, most in (("labels", fitted.rows.labels, -1, c), ("tasks", fitted.rows.tasks, 0, m)):
+        if found.dtype.kind not in "iu" or np.any((found < least) | (found >= most)):
+            raise ValueError(f"rows.{name} holds something else than whole numbers from {least} to {most - 1}")
+
+
+def _arrays(record: Record, where: str = "") -> Iterator[tuple[str, Any]]:
+    """List the arrays of a record and of those in it, by the way to them; labels of tasks are no numbers."""
+    for one in declared(type(record)):
+        values = getattr(record, one.name)
+        if values is not None and (where or one.name != "tasks"):
+            yield f"{where}{one.name}", values
+    for part in fields(record):
+        if isinstance(own := getattr(record, part.name), Record):
+            yield from _arrays(own, f"{where}{part.name}.")
+
+
+def _check_numbers(name: str, found: Array) -> None:
+    least, most = RANGES.get(name, (-np.inf, np.inf))
+    if found.dtype.kind not in "biuf":
+        raise ValueError(f"{name} holds something else than numbers")
+    if name not in (*OPEN, "centers.log_shares") and not np.all(np.isfinite(found)):
+        raise ValueError(f"{name} holds numbers that are not finite")
+    if name not in OPEN and not np.all((found >= least) & (found <= most)):
+        raise ValueError(f"{name} holds numbers outside of {least:g} to {most:g}")
+
+
+def _try_out(model: Any) -> None:
+    """Let the model do its work on a few rows that it knows, its own centres, which any fitted model can."""
+    fitted: Fitted = model.fitted_
+    X = np.where(fitted.has[:1], fitted.centers.Ms[0], np.nan)[:ROWS]
+    known, new = fitted.tasks[:1], _another(fitted.tasks)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for method in ("predict", "predict_proba", "score_samples"):
+            getattr(model, method)(X, tasks=np.repeat(known, len(X)))
+        if len(new):
+            model.predict(X, tasks=np.repeat(new, len(X)))
+
+
+def _another(tasks: Array) -> Array:
+    """Make the label of a task that is not there, as an array; empty if labels are neither numbers nor texts."""
+    if tasks.dtype.kind in "iu":
+        return np.array([int(tasks.max()) + 1])
+    return np.array(["".join(tasks.tolist()) + "?"]) if tasks.dtype.kind == "U" else tasks[:0]
