@@ -14,7 +14,7 @@ import pytest
 import sklearn
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from mtcluster.estimators._harmony import Harmonized
+from mtcluster.estimators.harmony import Harmonized
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.cluster import KMeans
@@ -423,7 +423,7 @@ def test_frames_come_out(blobs, frames):
     found = model.transform(frame)
     assert isinstance(found, library.DataFrame)
     assert list(found.columns) == model.get_feature_names_out().tolist() == [f"lssmtc{i}" for i in range(4)]
-    axes = np.linalg.solve(model.metric_covariance_, model.subspace_)
+    axes = np.linalg.solve(model.fitted_.centers.geometry.tied.K, model.fitted_.centers.W)
     np.testing.assert_allclose(found.to_numpy(), X @ axes, rtol=1e-6, atol=1e-9)
 
 

@@ -25,11 +25,11 @@ PARTS = {
     "labels": (lambda model: model.labels_.__setitem__(0, 99), "labels_ holds something else than whole numbers"),
     "what predict needs": (lambda model: setattr(model, "decisions_", None), "'NoneType' object has no attribute"),
     "what new tasks need": (lambda model: setattr(model, "novelty_losses_", "x"), ""),
-    "proportions": (lambda model: model.log_proportions_.fill(np.nan), "log_proportions_ holds numbers outside of"),
+    "proportions": (lambda model: model.fitted_.centers.log_shares.fill(np.nan), "log_proportions_ holds numbers outside of"),
     "a metric": (lambda model: setattr(model, "metric_covariance_", -np.eye(6)), "is not positive definite"),
     "sizes": (lambda model: setattr(model, "cluster_sizes_", -model.cluster_sizes_), "cluster_sizes_ holds numbers"),
     "names": (lambda model: model.tasks_.fill(7), "tasks_ names a task twice"),
-    "shares": (lambda model: model.within_weight_.fill(1e300), "within_weight_ holds numbers outside of 0 to 1"),
+    "shares": (lambda model: model.fitted_.within_weight.fill(1e300), "within_weight_ holds numbers outside of 0 to 1"),
     "not finite": (lambda model: model.task_centers_.fill(np.nan), "task_centers_ holds numbers that are not finite"),
 }  # fmt: skip
 
