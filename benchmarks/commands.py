@@ -10,10 +10,10 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-from benchmarks import data, timing
 from benchmarks.data import Shape
 from benchmarks.rows import Row, measured
 
+from benchmarks import data, timing
 from mtcluster import SPMTC
 from mtcluster.datasets import load_digits_tasks
 from mtcluster.model_selection import select_n_clusters, stability

@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from benchmarks import naive
 from benchmarks.data import random_memberships
 from benchmarks.timing import SEPARATOR, best_times, memory, seconds_of
 from numpy.typing import NDArray
@@ -27,7 +26,8 @@ from sklearn.cluster import KMeans, SpectralClustering
 from sklearn.decomposition import NMF
 from threadpoolctl import ThreadpoolController
 
-from mtcluster import LSSMTC, SPMTC
+from benchmarks import naive
+from mtcluster import LSSMTC, SPMTC, Schedule
 
 Array = NDArray[Any]
 Call = Callable[[], Any]  # is timed; its result may have n_iter_
@@ -123,7 +123,7 @@ def from_start(X: Any, tasks: Array, n_clusters: int, max_iter: int, kind: str) 
 KINDS: dict[str, tuple[Any, dict[str, Any]]] = {
     "LSSMTC, binary": (LSSMTC, {"membership": "binary"}),
     "LSSMTC, non-negative": (LSSMTC, {"membership": "nonnegative"}),
-    "SPMTC, binary": (SPMTC, {"membership": "binary", "warmup_iter": 0}),
+    "SPMTC, binary": (SPMTC, {"membership": "binary", "pace": Schedule(warmup_iter=0)}),
 }
 
 
@@ -157,7 +157,7 @@ METHODS: dict[str, Method] = {
         within_weight=WITHIN_WEIGHT,
         coupling="projection",
         membership="nonnegative",
-        soft_rule="paper",
+        pace=Schedule(soft_rule="paper"),
         init="random",
     ),
     "KMeans(n_init=10)": peer(lambda c: KMeans(c, n_init=10, random_state=0)),

@@ -33,7 +33,7 @@ from mtcluster.core import fused
 from mtcluster.core.model import Model
 from mtcluster.core.solver import alternate, first_state
 from mtcluster.datasets import make_multitask_blobs
-from mtcluster.estimators._validation import open_rows
+from mtcluster.estimators.input import open_rows
 
 FEATURES, TASKS, CLUSTERS = 256, 4, 16
 PLAIN = {"within_weight": 0.5, "init": "pooled", "n_init": 1}
@@ -127,7 +127,7 @@ def agreement(kind: str, device: str) -> dict[str, Any]:
         gpu = SPMTC(6, random_state=0, **parameters).fit(there, tasks=tasks)
         same = same and bool(np.array_equal(_numpy(gpu.labels_), cpu.labels_))
         same = same and bool(np.array_equal(_numpy(gpu.predict(there, tasks=tasks)), cpu.labels_))
-        for name in ("losses_", "memberships_", "weights_", "task_centers_", "shared_centers_"):
+        for name in ("losses_", "memberships_", "weights_", "task_centers_", "cluster_centers_"):
             a, b = np.asarray(getattr(cpu, name)), _numpy(getattr(gpu, name))
             worst = max(worst, float(np.abs(a - b).max() / np.abs(a).max()))
     return {"library": kind, "largest relative difference": worst, "same labels": same}

@@ -1,6 +1,6 @@
-"""Lines of code per room, without blanks, comments and docstrings: `python -m benchmarks.lines_of_code [COMMIT]`.
+"""Lines of Python per room, without blanks, comments and docstrings: `python -m benchmarks.lines_of_code [COMMIT]`.
 
-Lines of templates, style sheets and scripts of the report count, too.
+They are those of the working tree, or of a commit. Templates, style sheets and scripts of the report are counted apart.
 """
 
 from __future__ import annotations
@@ -12,10 +12,13 @@ import sys
 import tarfile
 import tokenize
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 IGNORED = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
-OTHERS = (".html", ".css", ".js")
+TEMPLATES = (".html", ".css", ".js")
+MATHEMATICS = ("core", "engines", "estimators")
+ROOT = Path(__file__).parents[1]
 
 
 def lines_of(name: str, text: str) -> int:
@@ -35,21 +38,33 @@ def lines_of(name: str, text: str) -> int:
     return len(code - documented)
 
 
-def main() -> None:
-    commit = sys.argv[1] if len(sys.argv) > 1 else "HEAD"
-    root = Path(__file__).parents[1]
-    archive = subprocess.run(["git", "archive", commit, "src"], cwd=root, check=True, capture_output=True).stdout
-    rooms: Counter[str] = Counter()
+def files(commit: str | None) -> Iterator[tuple[str, str]]:
+    """Names and texts of the files of the package."""
+    if commit is None:
+        for path in sorted(ROOT.glob("src/mtcluster/**/*")):
+            if path.suffix in (".py", *TEMPLATES):
+                yield path.relative_to(ROOT).as_posix(), path.read_text(encoding="utf-8")
+        return
+    archive = subprocess.run(["git", "archive", commit, "src"], cwd=ROOT, check=True, capture_output=True).stdout
     with tarfile.open(fileobj=io.BytesIO(archive)) as tar:
         for member in tar:
-            if member.isfile() and member.name.endswith((".py", *OTHERS)):
-                file = tar.extractfile(member)
-                assert file is not None
-                room = member.name.split("/")[2]
-                rooms[room] += lines_of(member.name, file.read().decode())
-    for room, count in sorted(rooms.items()):
-        print(f"{room:24} {count:6}")
-    print(f"{'without benchmark':24} {sum(rooms.values()) - rooms['benchmark']:6}")
+            file = tar.extractfile(member)
+            if file is not None and member.name.endswith((".py", *TEMPLATES)):
+                yield member.name, file.read().decode()
+
+
+def main() -> None:
+    rooms: Counter[str] = Counter()
+    templates = 0
+    for name, text in files(sys.argv[1] if len(sys.argv) > 1 else None):
+        if name.endswith(".py"):
+            rooms[name.split("/")[2]] += lines_of(name, text)
+        else:
+            templates += lines_of(name, text)
+    package = rooms.total() - rooms["benchmark"]  # which was a room of the package once
+    sums = {"templates": templates, ", ".join(MATHEMATICS): sum(rooms[room] for room in MATHEMATICS)}
+    for room, count in [*sorted(rooms.items()), *sums.items(), ("package", package)]:
+        print(f"{room:26} {count:6}")
 
 
 if __name__ == "__main__":

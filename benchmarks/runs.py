@@ -21,15 +21,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from benchmarks import data, timing
 from benchmarks.data import Shape
 from benchmarks.fits import both_floors, floor_of_runs, load_rows, saved
 from benchmarks.rows import Row, measured
 from sklearn.base import BaseEstimator
 
+from benchmarks import data, timing
 from mtcluster.core.model import Model
 from mtcluster.core.solver import alternate, first_state
-from mtcluster.estimators._validation import open_rows
+from mtcluster.estimators.input import open_rows
 
 BEFORE = "86ece2a"  # the last commit whose loop carries one run
 FEW, MANY = 2, 22  # iterations: their difference counts where an iteration is timed

@@ -20,6 +20,7 @@ from pathlib import Path
 
 import numpy as np
 from benchmarks.golden.data import data_sets
+from benchmarks.golden.states import make
 from scipy.optimize import linear_sum_assignment
 
 ALLOWED = 0.5  # points of ACC that a default fit may lose
@@ -49,15 +50,13 @@ def accuracy(y, labels) -> float:
 
 def fit_all(folder: Path | None, only: list[str], out: Path) -> None:
     """Labels of all fits, by the mtcluster on the path."""
-    import mtcluster
-
     found = {}
     for name, X, y, tasks in data_sets(folder):
         if only and name not in only:
             continue
         for fit, (kind, parameters, seeds) in FITS.items():
             for seed in range(seeds):
-                model = getattr(mtcluster, kind)(len(np.unique(y)), random_state=seed, **parameters)
+                model = make(kind, len(np.unique(y)), random_state=seed, **parameters)
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore")
                     try:

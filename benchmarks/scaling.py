@@ -12,11 +12,12 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-from benchmarks import data, timing
 from benchmarks.data import spaced
 from benchmarks.fits import METHODS, from_start, saved
 from benchmarks.rows import Row, measured
 from scipy.optimize import nnls
+
+from benchmarks import data, timing
 
 FACTORS = (1, 4, 16, 64)
 PACES = {"LSSMTC, binary": (2, 22), "LSSMTC, non-negative": (2, 22), "SPMTC, binary": (1, 4)}  # pairs of max_iter

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from benchmarks import data, page, timing
 from benchmarks.commands import measure_commands
 from benchmarks.data import LARGE, Shape
 from benchmarks.fits import NAIVE_ITERATIONS, both_floors, floor, saved
@@ -25,6 +24,7 @@ from benchmarks.runs import measure_runs
 from benchmarks.scaling import PACES, measure_dask, measure_growth, seconds_an_iteration
 from scipy import sparse
 
+from benchmarks import data, page, timing
 from mtcluster.datasets import load_digits_tasks, load_task_set
 
 FEWER_ROWS = 5_000  # for SpectralClustering, whose neighbour graph takes minutes at the large shapes

@@ -76,5 +76,5 @@ def task_set():
 def pytest_collection_modifyitems(items):
     """Documents and benchmarks are whole programs that run."""
     for item in items:
-        if item.path.is_relative_to(HERE / "benchmark") or item.path == HERE / "test_docs.py":
+        if item.path.is_relative_to(HERE / "benchmarks") or item.path == HERE / "test_docs.py":
             item.add_marker("slow")

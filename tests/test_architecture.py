@@ -39,14 +39,12 @@ ARROWS = {
         "interop",
     },
 }
-BELOW = {*ARROWS}
-ARROWS |= {"cli": BELOW, "benchmark": {*BELOW, "cli"}, "__main__": {"cli"}}
+ARROWS |= {"cli": {*ARROWS}, "__main__": {"cli"}}
 LAZY = {
     ("estimators", "inspection"),
     ("estimators", "interop"),
     ("model_selection", "plotting"),
     ("certainty", "plotting"),
-    ("cli", "benchmark"),
 }
 KERNEL = {"core/fused.py": {"torch"}, "core/fused_kernel.py": {"triton"}}
 OUTER = [name for name in MODULES if name.split("/")[0] in ("inspection", "plotting", "interop", "cli")]

@@ -208,7 +208,6 @@ def test_the_reference_lists_every_public_module():
         "certainty",
         "estimators",
         "cli",
-        "benchmark",
         "__init__",
         "__main__",
         "__pycache__",
@@ -217,9 +216,7 @@ def test_the_reference_lists_every_public_module():
     assert set(API) == public | {"mtcluster"}
 
 
-ROOMS = (
-    "core|engines|consensus|certainty|estimators|model_selection|preprocessing|inspection|interop|cli|benchmark|_utils"
-)
+ROOMS = "core|engines|consensus|certainty|estimators|model_selection|preprocessing|inspection|interop|cli|_utils"
 
 
 @pytest.mark.parametrize("page", ["docs/architecture.md", "docs/mathematics.md", "CONTRIBUTING.md"])

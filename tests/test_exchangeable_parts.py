@@ -1,5 +1,6 @@
 """A part is one class and one line of registration: fits take it by name, and what it cannot do is refused."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -14,7 +15,7 @@ from mtcluster.core.couplings import COUPLINGS, Reconstruction
 from mtcluster.core.memberships import MEMBERSHIPS, Binary
 from mtcluster.core.starts import STARTS, SampledStart, Start
 from mtcluster.core.weightings import WEIGHTINGS, Hard, Weighting
-from mtcluster.estimators._capabilities import check_capabilities
+from mtcluster.estimators.plan import Asked, check_capabilities
 
 
 class HalfWeights(Weighting):
@@ -80,8 +81,8 @@ def test_a_new_weighting_rule_is_taken_by_name_while_it_is_registered(blobs, reg
     registered(WEIGHTINGS, HalfWeights)
     fitted = clone(model).fit(blobs.X, tasks=blobs.tasks)
     assert fitted.decisions_.weighting == "half"
-    assert set(np.unique(fitted.weight_trace_[0])) == {0.5, 1.0}
-    for fraction, weights in zip(fitted.fractions_, fitted.weight_trace_, strict=True):
+    assert set(np.unique(fitted.fitted_.rows.weights[0])) == {0.5, 1.0}
+    for fraction, weights in zip(fitted.fitted_.rows.fractions, fitted.fitted_.rows.weights, strict=True):
         assert np.mean(weights == 1) == pytest.approx(fraction, abs=0.03)
     monkeypatch.undo()
     assert "half" not in WEIGHTINGS
@@ -127,15 +128,15 @@ def test_a_new_coupling_fits_by_name_and_is_refused_where_it_says_so(blobs, regi
 def test_an_open_fit_asks_a_coupling_what_it_can_do(blobs, registered):
     registered(COUPLINGS, Limited())
     model = SPMTC(4, coupling="limited", random_state=0).fit(blobs.X, tasks=blobs.tasks)
-    assert (model.task_offset_, model.decisions_.task_offset_reason) == ("none", "unsupported")
+    assert (model.fitted_.task_offset, model.decisions_.task_offset_reason) == ("none", "unsupported")
     assert model.decisions_.within_weight_reason == "coupling"
-    assert_array_equal(model.within_weight_, Consensus().within_weight)
+    assert_array_equal(model.fitted_.within_weight, Consensus().within_weight)
 
 
 def test_a_new_form_of_memberships_is_refused_where_it_says_so(blobs, registered):
     registered(MEMBERSHIPS, Grounded())
     model = LSSMTC(4, membership="grounded", within_weight=0.5, random_state=0).fit(blobs.X, tasks=blobs.tasks)
-    assert model.membership_ == "grounded"
+    assert model.decisions_.membership == "grounded"
     with pytest.raises(ValueError, match="task_offset='scale' cannot go with membership='grounded'"):
         clone(model).set_params(task_offset="scale").fit(blobs.X, tasks=blobs.tasks)
 
@@ -154,17 +155,17 @@ def engine(*needs, rows=100, features=5):
     ],
 )
 def test_errors_are_made_from_what_a_part_says_it_can_do(where, message):
-    estimator = SimpleNamespace(_task_offset=lambda: "auto")
+    asked = Asked("SPMTC", 3, Limited(), Binary(), task_offset="auto")
     with pytest.raises(ValueError, match=message):
-        check_capabilities(estimator, where, Limited(), Binary())
+        check_capabilities(asked, where)
     with_all = SimpleNamespace(name="anything", supports=Capabilities())
-    assert check_capabilities(estimator, where, with_all, Binary()) is None
+    assert check_capabilities(replace(asked, coupling=with_all), where) is None
 
 
 def test_a_form_of_memberships_that_needs_all_rows_names_itself():
-    estimator = SimpleNamespace(_task_offset=lambda: "none")
+    asked = Asked("SPMTC", 3, Reconstruction(), Grounded())
     with pytest.raises(ValueError, match=r"membership='grounded' works on NumPy arrays .*: take membership='binary'"):
-        check_capabilities(estimator, engine("dask"), Reconstruction(), Grounded())
+        check_capabilities(asked, engine("dask"))
 
 
 def test_parts_without_options_take_none():

@@ -24,7 +24,7 @@ from scipy import sparse
 from scipy.spatial.distance import pdist
 from sklearn.metrics import adjusted_rand_score
 
-from mtcluster import ASI, LSSMTC, SPMTC, MultiTaskGaussianMixture, PerTask
+from mtcluster import ASI, LSSMTC, SPMTC, MultiTaskGaussianMixture, PerTask, Schedule
 from mtcluster.interop import dump, load
 
 from .campaign import Outcome
@@ -36,8 +36,9 @@ SAID = 20  # characters of a refusal
 SHARE_RISE = 1e-6  # of the objective
 ROUNDINGS = 100  # of the terms of all losses
 SHARE_PARAMETERS, SHARE_LATER = 0.4, 0.3  # of trials with other parameters, and such that go on after the fit
+PACES = (Schedule(0.01), Schedule(1.0), Schedule(soft_rule="paper"), Schedule(fraction_step=0.05))
 PARAMETERS: dict[str, tuple[Any, ...]] = {
-    "weighting": ("hard", "soft"), "soft_rule": ("quantile", "paper"), "coupling": ("projection", "reconstruction"),
+    "weighting": ("hard", "soft"), "pace": PACES, "coupling": ("projection", "reconstruction"),
     "within_weight": (0, 0.3, 1), "task_offset": ("none", "mean", "matched", "scale"),
     "metric": ("shared", "euclidean"), "n_components": (1, 2, 40),
     "init": ("random", "per-task", "pooled", "consensus"),
@@ -208,9 +209,9 @@ def _lives_on(model: Any, X: Any, tasks: Any, labels: Any, rng: np.random.Genera
 def _rounded(model: Any, X: Any, tasks: Any, weights: Any) -> float:
     """How far the objective may be from what it is, as losses are differences of larger numbers."""
     rows = np.nan_to_num(np.asarray(X.todense() if sparse.issparse(X) else X, dtype=np.float64))
-    u, metric = np.ones(len(rows)) if weights is None else weights, getattr(model, "metric_covariance_", None)
-    squares = np.sum(rows * (rows if metric is None else rows @ np.linalg.pinv(metric, hermitian=True)), axis=1)
-    if getattr(model, "membership_", "") == "nonnegative":  # centres may point away from each other
+    u = np.ones(len(rows)) if weights is None else weights
+    squares = model.fitted_.centers.geometry.squares(rows)
+    if model.decisions_.membership == "nonnegative":  # centres may point away from each other
         codes = np.zeros(len(rows), dtype=int) if tasks is None else [model.tasks_.tolist().index(k) for k in tasks]
         lengths = np.linalg.norm(model.task_centers_, axis=2)[codes]
         squares = np.maximum(squares, 10 * np.sum(model.memberships_ * lengths, axis=1) ** 2)

@@ -25,7 +25,7 @@ from typing import Any
 
 from . import compare, data
 from .commands import COMMANDS, ON_DATA, record_command
-from .fits import FITS, record_fit
+from .fits import FITS, on, record_fit
 from .flows import FLOWS, record_flow
 from .record import Record, restore, save
 
@@ -33,6 +33,7 @@ ROOT = Path(__file__).parents[2]
 KEPT = ROOT / "build" / "golden"
 RECORDER = ("data.py", "record.py", "fits.py", "flows.py", "commands.py")
 THREADS = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+PATIENCE = 900  # seconds that the cases of a set may take
 ON_COMMANDS = "commands"  # a set of its own
 FEW_FITS = {
     data.OF_LIBRARIES: (),
@@ -49,7 +50,7 @@ def cases_of(name: str) -> list[str]:
     """All cases of a set."""
     if name == ON_COMMANDS:
         return [case for case in COMMANDS if case != ON_DATA or os.environ.get("MTCLUSTER_DATA")]
-    fits = FEW_FITS.get(name, tuple(FITS))
+    fits = FEW_FITS.get(name, on(name))
     return [*fits, *(case for case, (_, sets) in FLOWS.items() if name in sets)]
 
 
@@ -81,12 +82,11 @@ def stamp() -> str:
 
 
 def record_here(name: str, cases: list[str], out: Path, folder: Path | None) -> None:
-    """Record cases of a set with the library on the path, in this process."""
+    """Record cases of a set with the library on the path, in this process: a file for each."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         rows = None if name == ON_COMMANDS else data.load(name, folder)
-    found = {}
-    for case in cases:
+    for i, case in enumerate(cases):
         record, began = Record(), perf_counter()
         try:
             if rows is None:
@@ -95,32 +95,40 @@ def record_here(name: str, cases: list[str], out: Path, folder: Path | None) -> 
                 (record_fit if case in FITS else record_flow)(case, rows, record)
         except Exception as error:  # of the recorder: it shows as a difference, or as the same in both
             record.values["crashed"] = f"{type(error).__name__}: {error}"
-        found[case] = record, perf_counter() - began
-    save(out, "", found)
+        save(out / f"{i}.npz", "", {case: (record, perf_counter() - began)})
 
 
 def record_set(source: Path, name: str, cases: list[str], path: Path, mark: str) -> None:
-    """Record those cases of a set that are not there yet, in a process of its own."""
-    there = restore(path, mark)
-    asked = [case for case in cases if case not in there]
-    if not asked:
+    """Record those cases of a set that are not there yet, in a process of its own; one that ends it costs no others."""
+    there, began = restore(path, mark), perf_counter()
+    left = [case for case in cases if case not in there]
+    if not left:
         return
-    began = perf_counter()
-    with tempfile.TemporaryDirectory() as scratch:
-        out = Path(scratch, "found.npz")
-        given = ["--child", str(out), "--sets", name, *(word for case in asked for word in ("--case", case))]
-        places = {"PYTHONPATH": f"{source}{os.pathsep}{ROOT}", "PYTHONHASHSEED": "0"}
-        if name == data.OF_LIBRARIES:
-            places["SCIPY_ARRAY_API"] = "1"  # scikit-learn's dispatch needs it
-        done = subprocess.run([sys.executable, "-m", "benchmarks.golden", *given], env=os.environ | THREADS | places)
-        found = restore(out)
-    for case in asked:
-        if case not in found:
-            lost = Record()
-            lost.values["crashed"] = f"the process ended with code {done.returncode}"
-            found[case] = lost, 0.0
-    save(path, mark, there | found)
-    print(f"  {name:24} {len(asked):3} cases {perf_counter() - began:7.1f} s", file=sys.stderr, flush=True)
+    n = len(left)
+    while left:
+        with tempfile.TemporaryDirectory() as scratch:
+            why = in_process(source, name, left, Path(scratch))
+            for file in Path(scratch).glob("[0-9]*.npz"):
+                there |= restore(file)
+        left = [case for case in left if case not in there]
+        if left:
+            there[left[0]] = Record(), 0.0
+            there[left.pop(0)][0].values["crashed"] = why
+    save(path, mark, there)
+    print(f"  {name:24} {n:3} cases {perf_counter() - began:7.1f} s", file=sys.stderr, flush=True)
+
+
+def in_process(source: Path, name: str, cases: list[str], out: Path) -> str:
+    """Record cases in a process with the library of `source`; how it ended."""
+    words = ["--child", str(out), "--sets", name, *(word for case in cases for word in ("--case", case))]
+    places = {"PYTHONPATH": f"{source}{os.pathsep}{ROOT}", "PYTHONHASHSEED": "0", "MPLBACKEND": "agg"}
+    if name == data.OF_LIBRARIES:
+        places["SCIPY_ARRAY_API"] = "1"  # scikit-learn's dispatch needs it
+    command, env = [sys.executable, "-m", "benchmarks.golden", *words], os.environ | THREADS | places
+    try:
+        return f"the process ended with code {subprocess.run(command, env=env, timeout=PATIENCE).returncode}"
+    except subprocess.TimeoutExpired:
+        return f"the process was stopped after {PATIENCE} s"
 
 
 def record_state(source: Path, kept: Path, asked: dict[str, list[str]], jobs: int) -> None:

@@ -12,6 +12,7 @@ from .record import Record
 
 RELATIVE, SINGLE = 1e-9, 1e-5  # of numbers, and of those of fits in single precision
 ROUNDING = 1e-12  # of the largest number of an array, and absolute where that is smaller than 1
+CRASHED = "crashed"
 LINES = 60
 NAMED = 5  # sets or fits of a line
 LONG = 280  # characters of a line
@@ -64,7 +65,7 @@ def _compare_case(name: str, case: str, before: Record, after: Record, outcome: 
     for what in dict.fromkeys([*a, *b]):
         key = (name, case, what)
         if what not in a or what not in b:
-            if what.endswith(("(error)", "(warnings)", "crashed")):
+            if what.endswith(("(error)", "(warnings)")) or what == CRASHED:
                 there = "now" if what in b else "before"
                 said = str(b.get(what, a.get(what)))[:150]
                 outcome.different[key] = Difference(1, np.nan, f"only {there}: {said}")
@@ -72,6 +73,8 @@ def _compare_case(name: str, case: str, before: Record, after: Record, outcome: 
                 outcome.absent[key] = "now" if what in b else "before"
             continue
         found = difference(a[what], b[what], rtol)
+        if what == CRASHED:
+            found = Difference(1, np.nan, f"in both states: {b[what]}")  # nothing was compared
         if found is None:
             outcome.equal += 1
             outcome.identical += same(a[what], b[what])

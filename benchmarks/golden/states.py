@@ -26,6 +26,7 @@ from scipy import sparse
 ALSO: dict[str, tuple[str, ...]] = {
     "shared_centers_": ("fitted_.centers.M",),
     "subspace_": ("fitted_.centers.W",),
+    "task_offsets_": ("fitted_.centers.offsets.b",),
     "task_scales_": ("fitted_.centers.offsets.s",),
     "cluster_support_": ("fitted_.support",),
     "feature_presence_": ("fitted_.has",),

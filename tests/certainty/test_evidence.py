@@ -47,7 +47,7 @@ def test_a_base_depends_on_its_number_and_the_seed_alone(seen):
     for a, b in zip(first.labels, second.labels, strict=True):
         assert_array_equal(a, b)
     assert first.value == second.value
-    assert first.present.shape == (3, 3)
+    assert first.holds.shape == (3, 3)
 
 
 @pytest.mark.parametrize("measured", [True, False])
@@ -66,8 +66,8 @@ def test_the_base_finds_offsets_and_absent_clusters():
     X, y, tasks = X[kept], y[kept], tasks[kept]
     found = find_bases(view(X + 30 * tasks[:, None], tasks), [3], 0)[0]
     assert found.offsets.any()
-    assert found.present.sum() == 5
-    assert found.present[0].all()
+    assert found.holds.sum() == 5
+    assert found.holds[0].all()
 
 
 def test_a_single_cluster_in_common_cannot_be_predicted():

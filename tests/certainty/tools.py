@@ -6,7 +6,7 @@ from mtcluster import SPMTC
 from mtcluster.certainty import view_of
 from mtcluster.certainty.refits import Part, Refitted, Setting
 from mtcluster.consensus import Consensus
-from mtcluster.estimators._validation import open_rows
+from mtcluster.estimators.input import open_rows
 
 
 def view(X, tasks=None, measured=True, seed=0):

@@ -33,23 +33,23 @@ def matched_presence(model, y):
 def test_clusters_correspond_whatever_tasks_hold_and_wherever_they_lie(estimator, absent, offset):
     X, y, tasks = blobs(1, absent=absent, offset=offset)
     model = estimator(4, random_state=0).fit(X, tasks=tasks)
-    assert model.metric_ == "shared"
+    assert model.decisions_.metric == "shared"
     assert clustering_accuracy(y, model.labels_) > 0.95
     assert_array_equal(matched_presence(model, y), presence(y, tasks))
-    assert (model.task_offset_ == "matched") == (offset > 0)
+    assert (model.fitted_.task_offset == "matched") == (offset > 0)
 
 
 def test_a_cluster_that_is_absent_has_no_rows():
     X, _, tasks = blobs(1, absent=0.25, offset=1)
     model = SPMTC(4, random_state=0).fit(X, tasks=tasks)
     assert_array_equal(model.cluster_presence_, model.cluster_sizes_ > 0)
-    assert_array_equal(model.cluster_presence_, model.cluster_support_ >= 0.5)
+    assert_array_equal(model.cluster_presence_, model.fitted_.support >= 0.5)
     far = model.predict(X + 2, tasks=tasks)
     for k in range(3):
         assert set(far[tasks == k]) <= set(np.flatnonzero(model.cluster_presence_[k]))
-    shared = model.shared_centers_ @ model.subspace_.T
+    shared = model.fitted_.centers.M @ model.fitted_.centers.W.T
     k, j = np.argwhere(~model.cluster_presence_)[0]
-    np.testing.assert_allclose(model.task_centers_[k, j], model.task_offsets_[k] + shared[j], atol=1e-8)
+    np.testing.assert_allclose(model.task_centers_[k, j], model.fitted_.centers.offsets.b[k] + shared[j], atol=1e-8)
 
 
 def test_of_several_consensuses_the_best_by_the_criterion_counts():
@@ -73,7 +73,7 @@ def test_the_units_of_columns_do_not_matter(load):
     tasks = np.arange(len(X)) % 3
     units = 10.0 ** np.random.default_rng(0).uniform(-3, 3, size=X.shape[1])
     before, after = (SPMTC(3, random_state=0).fit(rows, tasks=tasks) for rows in (X, X * units))
-    assert before.metric_ == "shared"
+    assert before.decisions_.metric == "shared"
     assert_array_equal(before.labels_, after.labels_)
     np.testing.assert_allclose(before.losses_, after.losses_, rtol=1e-3)
 
@@ -97,7 +97,7 @@ def test_a_task_that_has_nothing_in_common_is_left_alone():
     X, y, tasks = blobs(1, n_clusters=6, n_features=10)
     Z, z, _ = blobs(101, n_tasks=1, n_clusters=6, n_features=10)
     model = SPMTC(6, random_state=0).fit(np.concatenate([X, Z]), tasks=[*tasks, *[3] * len(Z)])
-    assert (model.within_weight_ == 1).tolist() == [False, False, False, True]
+    assert (model.fitted_.within_weight == 1).tolist() == [False, False, False, True]
     assert clustering_accuracy(y, model.labels_[: len(X)]) > 0.95
     assert clustering_accuracy(z, model.labels_[len(X) :]) > 0.9
 
@@ -105,7 +105,7 @@ def test_a_task_that_has_nothing_in_common_is_left_alone():
 def test_rows_without_clusters_are_not_measured_by_them():
     X = np.random.default_rng(0).normal(size=(300, 4)) @ np.random.default_rng(1).normal(size=(4, 4))
     model = SPMTC(3, random_state=0).fit(X, tasks=np.arange(300) % 2)
-    assert (model.metric_, model.decisions_.metric_reason) == ("euclidean", "no clear clusters")
+    assert (model.decisions_.metric, model.decisions_.metric_reason) == ("euclidean", "no clear clusters")
     assert model.decisions_.consensus.gain < 0.3
 
 

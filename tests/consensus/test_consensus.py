@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 from sklearn.preprocessing import normalize
 
-from mtcluster import LSSMTC, SPMTC, Consensus, PerTask
+from mtcluster import LSSMTC, SPMTC, Consensus, PerTask, Schedule
 from mtcluster.datasets import load_digits_tasks, make_multitask_blobs
 from mtcluster.metrics import clustering_accuracy, joint_accuracy, task_scores
 
@@ -52,7 +52,7 @@ def test_a_task_left_alone_has_no_say_in_what_becomes_of_the_others():
     Z, _, _ = make_multitask_blobs(120, 5, n_tasks=1, n_clusters=4, random_state=101)
     both = SPMTC(4, random_state=0).fit(X, tasks=tasks)
     three = SPMTC(4, random_state=0).fit(np.concatenate([X, Z]), tasks=[*tasks, *[2] * len(Z)])
-    assert (three.within_weight_ == 1).tolist() == [False, False, True]
+    assert (three.fitted_.within_weight == 1).tolist() == [False, False, True]
     assert adjusted_rand_score(both.labels_, three.labels_[: len(X)]) > 0.95
 
 
@@ -84,7 +84,7 @@ def test_tasks_with_other_shares_of_the_clusters_keep_their_location():
         rates = np.array([[1, 0.08, 0.08], [0.08, 0.08, 1]])
         kept = np.random.default_rng(seed).random(len(y)) < rates[tasks, y]
         model = SPMTC(3, random_state=0).fit(X[kept], tasks=tasks[kept])
-        assert model.task_offset_ == "none"
+        assert model.fitted_.task_offset == "none"
 
 
 @pytest.mark.slow
@@ -92,14 +92,14 @@ def test_a_task_of_few_rows_shares_whatever_they_look_like():
     data = make_multitask_blobs([60, 60, 8], n_tasks=3, n_clusters=4, random_state=0)
     for seed in range(4):
         model = SPMTC(4, random_state=seed).fit(data.X, tasks=data.tasks)
-        assert model.within_weight_[2] < 1
+        assert model.fitted_.within_weight[2] < 1
 
 
 def test_unrelated_tasks_are_left_alone(unrelated):
     X, y, tasks = unrelated
     c = len(set(y))
     model = SPMTC(c, random_state=0).fit(X, tasks=tasks)
-    assert_array_equal(model.within_weight_, 1)
+    assert_array_equal(model.fitted_.within_weight, 1)
     alone = PerTask(KMeans(c, n_init=10, random_state=0)).fit(X, tasks=tasks)
     for k in (0, 1):
         rows = tasks == k
@@ -112,7 +112,9 @@ def test_unrelated_tasks_are_left_alone(unrelated):
 def test_related_tasks_share(blobs):
     for metric, weight in (("euclidean", 0.5), ("auto", 0.0)):
         model = SPMTC(4, metric=metric, random_state=0).fit(blobs.X, tasks=blobs.tasks)
-        assert_array_equal(model.within_weight_, weight)  # with a shared metric, no centres of their own are needed
+        assert_array_equal(
+            model.fitted_.within_weight, weight
+        )  # with a shared metric, no centres of their own are needed
         assert model.task_relatedness_.min() > 0.7
 
 
@@ -134,7 +136,7 @@ def test_tasks_that_are_moved_as_a_whole_are_clustered_as_before(blobs):
         how = {"metric": metric, "task_offset": offset, "random_state": 0}
         before = SPMTC(4, **how).fit(blobs.X, tasks=blobs.tasks)
         moved = SPMTC(4, **how | {"task_offset": "auto"}).fit(blobs.X + offsets[blobs.tasks], tasks=blobs.tasks)
-        assert moved.task_offset_ == offset
+        assert moved.fitted_.task_offset == offset
         assert clustering_accuracy(moved.labels_, before.labels_) == 1
         if metric == "euclidean":  # else other starts may be the best, and centres of their own be needed or not
             assert_allclose(moved.losses_, before.losses_, rtol=1e-6, atol=1e-8)
@@ -144,16 +146,17 @@ def test_scale_takes_out_the_spread_of_a_task(blobs):
     factors = np.array([1.0, 5.0, 0.2])[blobs.tasks]
     before = SPMTC(4, task_offset="scale", random_state=0).fit(blobs.X, tasks=blobs.tasks)
     scaled = SPMTC(4, task_offset="scale", random_state=0).fit(factors[:, None] * blobs.X, tasks=blobs.tasks)
-    assert_allclose(scaled.task_scales_ / before.task_scales_, [1.0, 5.0, 0.2], rtol=1e-6)
+    assert_allclose(scaled.fitted_.centers.offsets.s / before.fitted_.centers.offsets.s, [1.0, 5.0, 0.2], rtol=1e-6)
     assert clustering_accuracy(before.labels_, scaled.labels_) > 0.95
 
 
 def test_a_number_for_within_weight_is_the_plain_single_fit(blobs):
     plain = SPMTC(4, within_weight=0.5, random_state=0).fit(blobs.X, tasks=blobs.tasks)
     spelled = SPMTC(
-        4, within_weight=0.5, task_offset="none", membership="binary", warmup_iter=20, max_iter=50, random_state=0
-    ).fit(blobs.X, tasks=blobs.tasks)
-    assert (plain.task_offset_, plain.membership_) == ("none", "binary")
+        4, within_weight=0.5, task_offset="none", membership="binary", pace=Schedule(warmup_iter=20), max_iter=50,
+        random_state=0,
+    ).fit(blobs.X, tasks=blobs.tasks)  # fmt: skip
+    assert (plain.fitted_.task_offset, plain.decisions_.membership) == ("none", "binary")
     assert_array_equal(plain.losses_, spelled.losses_)
     assert [len(a) for a in plain.objective_trace_] == [len(a) for a in spelled.objective_trace_]
     assert len(plain.objective_trace_) == 7
@@ -190,12 +193,12 @@ def test_pacing_costs_nothing_where_there_is_nothing_to_protect_against():
 def test_an_offset_where_the_model_knows_none_is_refused(blobs, more):
     with pytest.raises(ValueError, match=r"task_offset='mean' cannot go with .*: take task_offset='none'"):
         SPMTC(4, task_offset="mean", **more).fit(blobs.X, tasks=blobs.tasks)
-    assert SPMTC(4, random_state=0, **more).fit(blobs.X, tasks=blobs.tasks).task_offset_ == "none"
+    assert SPMTC(4, random_state=0, **more).fit(blobs.X, tasks=blobs.tasks).fitted_.task_offset == "none"
 
 
 def test_one_cluster_is_shared_by_all(blobs):
     model = SPMTC(1, random_state=0).fit(blobs.X, tasks=blobs.tasks)
-    assert_array_equal(model.within_weight_, 0.5)
+    assert_array_equal(model.fitted_.within_weight, 0.5)
     assert_array_equal(model.task_relatedness_, 1)
     assert model.decisions_.within_weight_reason == "consensus"
 
@@ -207,7 +210,7 @@ def test_rows_without_structure_get_labels(X):
         model = SPMTC(3, random_state=0).fit(X, tasks=np.arange(len(X)) % 2)
     assert np.isfinite(model.losses_).all()
     assert np.isfinite(model.task_relatedness_).all()
-    assert np.isfinite(model.cluster_support_).all()
+    assert np.isfinite(model.fitted_.support).all()
 
 
 @pytest.mark.slow
@@ -233,7 +236,7 @@ def test_a_consensus_that_is_given_is_the_one_that_votes(blobs):
     how = Consensus(smoothings=((5, 1),), within_weights=(0.4,), within_weight=0.6, max_iter=3, warmup_iter=2)
     model = SPMTC(4, init=how, metric="euclidean", random_state=0).fit(blobs.X, tasks=blobs.tasks)
     assert model.decisions_.consensus.n_members == 2
-    assert_array_equal(model.within_weight_, 0.6)
+    assert_array_equal(model.fitted_.within_weight, 0.6)
     assert (model.decisions_.max_iter, model.decisions_.warmup_iter) == (3, 2)
     assert len(model.objective_trace_) == 7
 
@@ -275,25 +278,25 @@ def test_thresholds_decide_who_is_left_alone(blobs):
     always = Consensus(min_agreement=1.1)
     shared = SPMTC(4, metric="euclidean", init=never, random_state=0).fit(blobs.X, tasks=blobs.tasks)
     alone = SPMTC(4, metric="euclidean", init=always, random_state=0).fit(blobs.X, tasks=blobs.tasks)
-    assert_array_equal(shared.within_weight_, 0.5)
-    assert_array_equal(alone.within_weight_, 1)
+    assert_array_equal(shared.fitted_.within_weight, 0.5)
+    assert_array_equal(alone.fitted_.within_weight, 1)
     few = SPMTC(4, metric="euclidean", init=Consensus(min_agreement=1.1, min_rows=1000), random_state=0).fit(
         blobs.X, tasks=blobs.tasks
     )
-    assert_array_equal(few.within_weight_, 0.5)
+    assert_array_equal(few.fitted_.within_weight, 0.5)
 
 
 def test_equal_rows_gain_nothing_from_an_offset():
     how, rows = Consensus(), np.ones((30, 3))
     with pytest.warns(ConvergenceWarning, match="2 of 3 clusters"):
         found = SPMTC(3, init=how, random_state=0).fit(rows, tasks=np.arange(30) % 2)
-    assert found.task_offset_ == "none"
+    assert found.fitted_.task_offset == "none"
     assert found.decisions_.offset_gain in (None, 0.0)
 
 
 def test_a_number_for_within_weight_and_a_consensus_start_go_together(blobs):
     model = SPMTC(4, init="consensus", within_weight=0.5, random_state=0).fit(blobs.X, tasks=blobs.tasks)
-    assert_array_equal(model.within_weight_, 0.5)
+    assert_array_equal(model.fitted_.within_weight, 0.5)
     assert model.decisions_.start == "consensus"
     assert (model.decisions_.within_weight_reason, model.decisions_.task_offset) == ("set", "none")
     assert model.decisions_.consensus is not None
@@ -304,7 +307,7 @@ def test_an_open_within_weight_and_another_start_go_together(blobs):
     model = SPMTC(4, init="pooled", metric="euclidean", random_state=0).fit(blobs.X, tasks=blobs.tasks)
     assert model.decisions_.start == "pooled"
     assert model.decisions_.consensus is not None
-    assert_array_equal(model.within_weight_, 0.5)
+    assert_array_equal(model.fitted_.within_weight, 0.5)
 
 
 @pytest.mark.slow
@@ -319,4 +322,4 @@ def test_a_consensus_may_be_formed_more_than_once(blobs):
 def test_a_coupling_with_one_share_for_all_tasks_gets_one(blobs):
     model = SPMTC(4, coupling="projection", random_state=0).fit(blobs.X, tasks=blobs.tasks)
     assert model.decisions_.within_weight_reason == "coupling"
-    assert_array_equal(model.within_weight_, 0.5)
+    assert_array_equal(model.fitted_.within_weight, 0.5)

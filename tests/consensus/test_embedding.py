@@ -132,8 +132,8 @@ def test_the_frame_gives_all_tasks_the_same_mean_and_spread(as_matrix):
         assert_allclose(means[0], np.average(np.vstack(Xs), axis=0, weights=np.concatenate(us)))
         widths = [np.average(((Y - m) ** 2).sum(axis=1), weights=u) for Y, m, u in zip(moved, means, us, strict=True)]
         assert np.ptp(widths) < 1e-9 * widths[0] if kind == "scale" else np.ptp(widths) > 0.1
-        assert_allclose(offsets.in_task(moved[1], 1), Xs[1])
-    assert task_offsets(rows, "none") is None
+        assert_allclose(offsets.in_tasks(moved[1][None], 3)[0, 1], Xs[1])
+    assert not task_offsets(rows, "none").moves
 
 
 def test_only_rows_of_one_length_are_directions():

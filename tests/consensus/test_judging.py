@@ -8,7 +8,7 @@ from mtcluster.consensus.judging import LOST, Judge
 from mtcluster.consensus.members import blocks_of
 from mtcluster.core import jobs
 from mtcluster.core.blocks import Blocks
-from mtcluster.core.metric import Metric
+from mtcluster.core.geometry import Tied
 
 
 @pytest.fixture
@@ -18,7 +18,7 @@ def judged():
     y = np.repeat([0, 1], 30)
     Ys = [8.0 * np.eye(2)[y] + rng.normal(size=(60, 2)) for _ in range(2)]
     rows = Blocks(blocks_of(Ys, [np.ones(60)] * 2, 1.0))
-    metric, weights = Metric(None, np.eye(2)), rows.apply(jobs.unit_weights, outputs=1)[0]
+    metric, weights = Tied.of(np.eye(2)), rows.apply(jobs.unit_weights, outputs=1)[0]
     judge = Judge(metric, metric.spread(rows, weights, np.ones(2, dtype=bool)), rows.origins, rows.summary.means)
     S = np.full((1, 2, 2), 30.0)
     T = np.stack([np.stack([Y[y == j].sum(axis=0) for j in range(2)]) for Y in Ys])[None]

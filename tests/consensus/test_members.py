@@ -21,12 +21,13 @@ from mtcluster.core.blocks import Blocks
 from mtcluster.core.jobs import weighted_sums
 from mtcluster.core.model import Model
 from mtcluster.core.sampling import Sampling
+from mtcluster.core.sharing import Share
 from mtcluster.core.solver import alternate
 from mtcluster.datasets import make_multitask_blobs
 from mtcluster.metrics import clustering_accuracy
 
 SMOOTHINGS, WEIGHTS = ((5, 1), (5, 2), (10, 2)), (0.3, 0.5)
-APART, TOGETHER = Model(4, 1.0, 4), Model(4, 0.0, 4)
+APART, TOGETHER = Model(4, Share.of(1.0), 4), Model(4, Share.of(0.0), 4)
 
 
 def parts_of(data):
@@ -143,7 +144,7 @@ def test_members_need_no_more_digits_than_float32_has(blobs, monkeypatch):
     embedding = embedding_of(parts_of(blobs)[0])
     assert all(b.X.dtype == b.u.dtype == b.sq.dtype == np.float32 for b in blocks_of(embedding.Ys, embedding.us, 1.0))
     _, single = found_by(embedding)
-    monkeypatch.setattr(members, "DTYPE", np.float64)
+    monkeypatch.setattr(members, "MEMBER_DTYPE", np.float64)
     _, double = found_by(embedding)
     for a, b in zip(single, double, strict=True):
         assert_array_equal(np.concatenate(a), np.concatenate(b))

@@ -28,8 +28,8 @@ def two():
 def test_a_cluster_without_evidence_is_absent_and_its_rows_go_elsewhere(two):
     rows, ys, given = two
     found = find_presence(rows, given, 3, False, np.inf, np.zeros(2, dtype=bool))
-    assert_array_equal(found.present, [[1, 1, 1], [1, 1, 0]])
-    assert_array_equal(found.present, found.support >= 0.5)
+    assert_array_equal(found.holds, [[1, 1, 1], [1, 1, 0]])
+    assert_array_equal(found.holds, found.support >= 0.5)
     for own, y in zip(found.labels, ys, strict=True):
         assert_array_equal(own, y)
 
@@ -37,19 +37,19 @@ def test_a_cluster_without_evidence_is_absent_and_its_rows_go_elsewhere(two):
 def test_tasks_that_are_left_alone_hold_everything(two):
     rows, _, given = two
     found = find_presence(rows, given, 3, False, np.inf, np.array([False, True]))
-    assert found.present[1].all()
+    assert found.holds[1].all()
     assert_array_equal(found.labels[1], given[1])
 
 
 def test_numbers_that_are_known_are_kept(two):
     rows, _, given = two
     found = find_presence(rows, given, 3, False, np.inf, np.zeros(2, dtype=bool), per_task=np.array([2, 2]))
-    assert_array_equal(found.present.sum(axis=1), [2, 2])
-    assert found.present.any(axis=0).all()  # each cluster is held by some task
+    assert_array_equal(found.holds.sum(axis=1), [2, 2])
+    assert found.holds.any(axis=0).all()  # each cluster is held by some task
 
 
 def test_one_cluster_is_held_by_all():
     rows = rows_of([np.zeros(20, dtype=int)] * 2)
     found = find_presence(rows, [np.zeros(20, dtype=int)] * 2, 1, False, np.inf, np.zeros(2, dtype=bool))
-    assert found.present.all()
+    assert found.holds.all()
     assert_array_equal(found.support, 1)

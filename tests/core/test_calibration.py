@@ -8,8 +8,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from mtcluster.core import calibration
-from mtcluster.core.metric import Metric
-from mtcluster.core.pacing import Schedule
+from mtcluster.core.geometry import Tied
+from mtcluster.core.pacing import Stages
 from mtcluster.core.readout import probabilities, read_out, softened
 from tests.core.tools import model_of, quadratic, rows_of, solved, weighting_of
 
@@ -23,11 +23,11 @@ def tasks_of(rng, sizes=(120, 90), d=5, gap=4.0):
 
 def fitted(Xs, ys, model):
     rows = rows_of(Xs, model)
-    return rows, solved(rows, model, Schedule(), ys).centers
+    return rows, solved(rows, model, Stages(), ys).centers
 
 
 def temperature(rows, model, centers, seed=0):
-    return calibration.temperatures(rows, model, Schedule(), centers, np.random.default_rng(seed))
+    return calibration.temperatures(rows, model, Stages(), centers, np.random.default_rng(seed))
 
 
 @pytest.mark.parametrize("lam", [0.0, 0.5, 1.0])
@@ -54,15 +54,15 @@ def test_distances_along_the_directions_of_the_centers_are_those_of_the_projecte
     rng = np.random.default_rng(0)
     Xs, ys = tasks_of(rng, (30, 20))
     S = np.cov(rng.normal(size=(30, 5)).T)
-    model = replace(model_of(0.4, 3), metric=Metric(None, S))
+    model = replace(model_of(0.4, 3), geometry=Tied.of(S))
     rows, centers = fitted(Xs, ys, model)
-    runs = centers.runs(None)
+    runs = centers.take("R", None)
     none = [np.zeros((1, len(X)), dtype=bool) for X in Xs]
     seen = list(calibration._compared(rows, model, runs, ys, none, [1.0, 1.0]))
-    A = np.linalg.inv(centers.K)
+    A = np.linalg.inv(centers.geometry.K)
     root = np.linalg.cholesky(A)
     for k, (X, part) in enumerate(zip(Xs, seen, strict=True)):
-        E = (0.4 * centers.Ms[k] + 0.6 * (centers.b[k] + centers.Z)) @ root
+        E = (0.4 * centers.Ms[k] + 0.6 * centers.placed[k]) @ root
         Q = np.linalg.svd(E - E.mean(axis=0), full_matrices=False)[2][:2]
         wanted = np.sum((((X @ root)[:, None] - E) @ Q.T) ** 2, axis=2)
         assert_allclose(part.far, wanted.T, atol=1e-8)
@@ -101,7 +101,7 @@ def test_clusters_without_any_variance_are_certain():
 def test_tasks_left_alone_have_a_temperature_of_their_own():
     Xs, ys = tasks_of(np.random.default_rng(0), (300, 300, 300))
     Xs[2] = 30 * Xs[2]
-    model = replace(model_of(np.array([0.3, 0.3, 1.0]), 3), metric=Metric(None, np.eye(5)))
+    model = replace(model_of(np.array([0.3, 0.3, 1.0]), 3), geometry=Tied.of(np.eye(5)))
     T = temperature(*_swapped(*fitted(Xs, ys, model), model))
     assert T[0] == T[1]
     assert_allclose(T[:2], 1, rtol=0.2)
@@ -114,7 +114,7 @@ def test_few_rows_far_away_that_have_little_weight_hardly_raise_it():
     model = model_of(0.5, 3)
     rows, centers = fitted(Xs, ys, model)
     far = [np.vstack([X, X[:15] + 40 * rng.normal(size=(15, 5))]) for X in Xs]
-    pace = Schedule(weighting=weighting_of("soft", share=0.9))
+    pace = Stages(weighting=weighting_of("soft", share=0.9))
     found = calibration.temperatures(rows_of(far, model), model, pace, centers, np.random.default_rng(0))
     assert found[0] < 1.5 * temperature(rows, model, centers)[0]
 
@@ -134,7 +134,7 @@ def test_the_label_has_the_largest_probability_even_if_others_are_as_near(dtype)
 def test_probabilities_are_shares_of_the_exponentials_of_half_the_losses():
     Xs, ys = tasks_of(np.random.default_rng(0), (30, 20))
     present = np.array([[[True, True, True], [True, False, True]]])
-    model = replace(model_of(0.4, 3), present=present)
+    model = replace(model_of(0.4, 3), holds=present)
     rows, centers = fitted(Xs, ys, model)
     Ps, _ = rows.apply(partial(probabilities, model=model, centers=centers, temperatures=[2.0, 3.0]))
     labels = rows.apply(partial(read_out, model=model, centers=centers))[0]

@@ -1,7 +1,6 @@
 """Missing values: losses over what is observed, conditional means, and an objective that never rises."""
 
 import itertools
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,14 +9,17 @@ from numpy.testing import assert_allclose, assert_array_equal
 from mtcluster.core.arrays import summarize
 from mtcluster.core.blocks import Blocks, make_block
 from mtcluster.core.centers import Centers
-from mtcluster.core.completing import completed, counted, empty_rows, without_values
+from mtcluster.core.gaps import completed, counted, empty_rows, patterns, without_values
+from mtcluster.core.geometry import Identity, Tied
 from mtcluster.core.memberships import Responsibilities
-from mtcluster.core.metric import Metric
-from mtcluster.core.model import Model
-from mtcluster.core.pacing import Schedule
-from mtcluster.core.patterns import patterns
+from mtcluster.core.pacing import Stages
 from mtcluster.core.readout import read_out
+from mtcluster.core.sharing import Offsets
 from mtcluster.core.solver import alternate, first_state, solve
+
+from .tools import model_with
+
+NOWHERE = Offsets.none().take("R", 0)
 
 
 def rows_with_gaps(sizes=(40, 30), d=5, share=0.25, seed=0, dtype=np.float64):
@@ -42,21 +44,18 @@ def blocks_of(Xs):
 def models(d=5):
     """Models of all kinds that bear missing values."""
     prior = np.diag(np.linspace(0.5, 2, d))
-    metric = Metric(None, prior)
-    plain = Model(3, 0.4, 3)
+    tied = Tied.of(prior)
     return {
-        "euclidean": plain,
-        "pooled": replace(plain, within_weight=0.0),
-        "alone": replace(plain, within_weight=1.0),
-        "matched": replace(plain, matched=True),
-        "metric": replace(plain, metric=metric),
-        "metric, matched": replace(plain, metric=metric, matched=True),
-        "metric, pooled": replace(plain, metric=metric, within_weight=0.0),
-        "metric, one alone": replace(plain, metric=metric, within_weight=np.array([1.0, 0.3])),
-        "kappa": replace(plain, metric=metric, shrinkage=np.array([10.0]), matched=True),
-        "mixture": replace(
-            plain, metric=metric, shrinkage=np.array([5.0]), membership=Responsibilities(), proportions=True
-        ),
+        "euclidean": model_with(3, 0.4),
+        "pooled": model_with(3, 0.0),
+        "alone": model_with(3, 1.0),
+        "matched": model_with(3, 0.4, matched=True),
+        "metric": model_with(3, 0.4, geometry=tied),
+        "metric, matched": model_with(3, 0.4, geometry=tied, matched=True),
+        "metric, pooled": model_with(3, 0.0, geometry=tied),
+        "metric, one alone": model_with(3, np.array([1.0, 0.3]), geometry=tied),
+        "kappa": model_with(3, kappa=10.0, geometry=tied, matched=True),
+        "mixture": model_with(3, kappa=5.0, geometry=tied, membership=Responsibilities(), proportions=True),
     }
 
 
@@ -98,10 +97,9 @@ def test_losses_are_those_of_what_is_observed(measured, share):
     rng = np.random.default_rng(3)
     K = np.cov(rng.normal(size=(30, 5)).T) if measured else np.eye(5)
     Z, Ms = rng.normal(size=(3, 5)), rng.normal(size=(1, 3, 5))
-    model = Model(3, share, 3, metric=Metric(None, K) if measured else None)
-    centers = Centers(None, None, Ms, Z, Z, np.ones((1, 3), dtype=bool))
-    if measured:
-        centers = replace(centers, K=K, rest=np.asarray(1.0))
+    geometry = Tied.of(K) if measured else Identity()
+    model = model_with(3, share, geometry=geometry)
+    centers = Centers(None, None, Ms, Z, Z, np.ones((1, 3), dtype=bool), NOWHERE, geometry.take("R", 0))
     A = np.linalg.inv(K) if measured and share < 1 else np.eye(5)  # a task that shares nothing is Euclidean
     (labels,), (losses,), _ = read_out(blocks_of([X]).place, model=model, centers=centers)
     wanted = np.array(
@@ -115,11 +113,12 @@ def test_missing_values_are_expected_at_their_conditional_mean():
     (X,), (y,) = rows_with_gaps((15,))
     rng = np.random.default_rng(0)
     K, Z = np.cov(rng.normal(size=(40, 5)).T), rng.normal(size=(3, 5))
-    model = Model(3, 0.0, 3, metric=Metric(None, K))
-    centers = Centers(None, None, Z[None], Z, Z, np.ones((1, 3), dtype=bool), K=K, rest=np.asarray(1.0))
+    tied = Tied.of(K)
+    model = model_with(3, 0.0, geometry=tied)
+    centers = Centers(None, None, Z[None], Z, Z, np.ones((1, 3), dtype=bool), NOWHERE, tied.take("R", 0))
     rows = blocks_of([X])
     [block] = rows.place.blocks
-    terms = model.terms(centers.runs(None), rows.origins, gaps=True)
+    terms = model.terms(centers.take("R", None), rows.origins, gaps=True)
     found = completed(block, terms.gaps.of_task(0, block.sq, np), y)
     for x, whole, j in zip(X, found, y, strict=True):
         m, o = np.isnan(x), ~np.isnan(x)
@@ -131,15 +130,13 @@ def test_missing_values_are_expected_at_their_conditional_mean():
 def test_a_mixture_fits_like_em_written_down_row_by_row():
     (X,), (y,) = rows_with_gaps((60,), d=3)
     K0 = np.eye(3)
-    model = Model(
-        3, 0.0, 3, metric=Metric(None, K0, strength=1e-9), shrinkage=np.array([np.inf]),
-        membership=Responsibilities(), proportions=True,
-    )  # fmt: skip
+    geometry = Tied.of(K0, strength=1e-9)
+    model = model_with(3, kappa=np.inf, geometry=geometry, membership=Responsibilities(), proportions=True)
     rows = blocks_of([X])
     state = first_state(rows, model, [[y]])
     before = state.centers
     after = alternate(rows, model, state, max_iter=1, tol=0.0).state.centers
-    Z, K, R = before.Z[0], before.K[0], np.eye(3)[y]
+    Z, K, R = before.Z[0], before.geometry.K[0], np.eye(3)[y]
     filled, G = np.zeros((60, 3, 3)), np.zeros((3, 3))
     for i, j in itertools.product(range(60), range(3)):
         m, o = np.isnan(X[i]), ~np.isnan(X[i])
@@ -151,13 +148,13 @@ def test_a_mixture_fits_like_em_written_down_row_by_row():
     new = np.einsum("ij,ijd->jd", R, filled) / R.sum(axis=0)[:, None]
     G += np.einsum("ij,ijd,ije->de", R, filled - new, filled - new)
     assert_allclose(after.Z[0], new, rtol=1e-7, atol=1e-9)
-    assert_allclose(after.K[0], G / 60, rtol=1e-6, atol=1e-8)
+    assert_allclose(after.geometry.K[0], G / 60, rtol=1e-6, atol=1e-8)
 
 
 def test_centers_are_means_of_the_rows_that_have_a_coordinate():
     Xs, ys = rows_with_gaps()
     Xs[1][:, 2] = np.nan  # a column that a task lacks
-    model = Model(3, 0.5, 3)
+    model = model_with(3, 0.5)
     centers = first_state(blocks_of([Xs[0], Xs[1]]), model, [ys]).centers
     X, y = np.concatenate(Xs), np.concatenate(ys)
     for j in range(3):
@@ -170,11 +167,11 @@ def test_rows_with_gaps_do_not_look_easy_to_the_pace():
     X = np.array([[2.0, 2.0], [2.0, np.nan], [0.5, 0.5], [0.0, 0.1]])
     rows = Blocks([make_block(X, np.ones(4), np.zeros(2))])
     centers = np.zeros((1, 2))
-    model = Model(1, 0.0, 1)
-    place = Centers(None, None, centers[None], centers, centers, np.ones((1, 1), dtype=bool))
+    model = model_with(1, 0.0)
+    place = Centers(None, None, centers[None], centers, centers, np.ones((1, 1), dtype=bool), NOWHERE)
     _, (L,), _ = read_out(rows.place, model=model, centers=place)
     assert_allclose(L, [8, 8, 0.5, 0.01])
-    [v] = Schedule().weights(rows, [np.array([[8.0, 4.0, 0.5, 0.01]])], 0.5)
+    [v] = Stages().weights(rows, [np.array([[8.0, 4.0, 0.5, 0.01]])], 0.5)
     assert_array_equal(v[0], [0, 0, 1, 1])
 
 
@@ -183,7 +180,7 @@ def test_no_gaps_change_nothing():
     rows, model = blocks_of(Xs), models()["metric, matched"]
     assert not rows.gaps
     assert all(block.observed is None for block in rows.place.blocks)
-    [fit] = solve(rows, model, Schedule(), [ys])
+    [fit] = solve(rows, model, Stages(), [ys])
     assert np.isfinite(fit.centers.Ms).all()
 
 
@@ -191,7 +188,7 @@ def test_float32_gives_nearly_the_same_centers():
     fits = []
     for dtype in (np.float32, np.float64):
         Xs, ys = rows_with_gaps(dtype=dtype)
-        [fit] = solve(blocks_of(Xs), models()["metric"], Schedule(), [ys])
+        [fit] = solve(blocks_of(Xs), models()["metric"], Stages(), [ys])
         fits.append(fit.centers.Ms)
     assert_allclose(*fits, atol=1e-3)
 

@@ -1,5 +1,7 @@
 """Tasks that join a model, and what is new in them, on arrays alone."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -7,28 +9,29 @@ from scipy import sparse
 
 from mtcluster.core.blocks import Blocks, make_block
 from mtcluster.core.centers import Centers
-from mtcluster.core.extending import followed, merged_groups, with_clusters
-from mtcluster.core.groups import best_group, seen, separation
-from mtcluster.core.joining import Known, join
+from mtcluster.core.geometry import Tied
+from mtcluster.core.joining import Prior, followed, join, merged_groups, with_clusters
 from mtcluster.core.model import Model
-from mtcluster.core.novelty import Usual, Verdict, label_rows, loss_scale
-from mtcluster.core.offsets import Offsets
+from mtcluster.core.novelty import Flags, Ordinary, best_group, label_rows, loss_scale, seen, separation
+from mtcluster.core.sharing import Offsets, Share
 from mtcluster.core.smoothing import directions, smoothed
 
 Z = np.array([[0.0, 0, 0], [10, 0, 0], [0, 10, 0]])
 
 
 def known(**changes):
-    held = np.ones(3, dtype=bool)
-    return Known(**{"held": held, "sizes": np.full(3, 50.0), "share": 0.5, "shrinkage": None, "reach": None,
+    exists = np.ones(3, dtype=bool)
+    return Prior(**{"exists": exists, "sizes": np.full(3, 50.0), "usual": Share.of(0.5), "reach": None,
                     "widths": None, "temperature": 1.0} | changes)  # fmt: skip
 
 
-def model_at(points=Z, **changes):
+def model_at(points=Z, offset=0.0):
     """A model of one task whose shared centres are some points."""
     c, d = points.shape
-    centers = Centers(np.eye(d), points, points[None], points, points, np.ones((1, c), dtype=bool))
-    return Model(c, np.zeros(1), d, **changes), centers
+    offsets = Offsets.of(np.full((1, d), offset))
+    seen_in = np.ones((1, c), dtype=bool)
+    centers = Centers(np.eye(d), points, points[None], points, points, seen_in, offsets.take("R", 0))
+    return Model(c, Share.of(np.zeros(1)), d, offsets=offsets), centers
 
 
 def rows_of(X):
@@ -43,19 +46,19 @@ def draw(counts, rng, points=Z):
 @pytest.mark.parametrize("shift", [0.0, 3.0])
 def test_an_offset_is_found_whatever_the_task_holds(counts, shift):
     X = draw(counts, np.random.default_rng(0)) + shift
-    model, centers = model_at(offsets=Offsets(np.zeros((1, 3)), np.ones(1)))
+    model, centers = model_at()
     found = join(rows_of(X), model, centers, [0], known(reach=9.0))
-    assert_allclose(found.model.offsets.b[0], shift, atol=0.6)
+    assert_allclose(found.centers.offsets.b[0], shift, atol=0.6)
     assert_array_equal(found.model.held((1, 1, 3))[0, 0], np.array(counts) > 0)
 
 
 def test_a_task_of_few_rows_lies_in_the_middle_and_may_hold_everything():
-    model, centers = model_at(offsets=Offsets(np.full((1, 3), 7.0), np.ones(1)))
+    model, centers = model_at(offset=7.0)
     found = join(rows_of(Z + 1), model, centers, [0], known(reach=9.0))
     assert not found.enough[0]
-    assert_array_equal(found.model.offsets.b, 0)
+    assert_array_equal(found.centers.offsets.b, 0)
     assert_array_equal(found.centers.Ms[0], Z)
-    assert found.model.present is None
+    assert found.model.held((1, 1, 3)).all()
 
 
 def test_own_centres_are_the_means_of_rows_and_shared_ones_stay():
@@ -74,11 +77,11 @@ def test_a_cluster_that_nobody_knows_is_the_best_group(as_sparse):
     model, centers = model_at()
     block = make_block(sparse.csr_matrix(X) if as_sparse else X, np.ones(len(X)), np.zeros(3))
     found = join(Blocks([block]), model, centers, [0], known())
-    with_new = best_group(seen(block, found.model, found.centers, known().held), rng)
+    with_new = best_group(seen(block, found.model, found.centers, known().exists), rng)
     assert_array_equal(with_new.rows, np.arange(len(X)) >= 90)
     without = make_block(X[:90], np.ones(90), np.zeros(3))
     again = join(Blocks([without]), model, centers, [0], known())
-    nothing = best_group(seen(without, again.model, again.centers, known().held), rng)
+    nothing = best_group(seen(without, again.model, again.centers, known().exists), rng)
     assert with_new.score > 10 * nothing.score
 
 
@@ -97,11 +100,11 @@ def test_a_group_that_took_the_rows_of_a_known_cluster_is_not_apart_from_it():
 
 
 def test_thresholds_are_quantiles_in_units_of_the_task():
-    usual = Usual(np.arange(1.0, 101), np.arange(1.0, 101) / 50, np.array([1.0, 2.0]))
+    usual = Ordinary(np.arange(1.0, 101), np.arange(1.0, 101) / 50, np.array([1.0, 2.0]))
     assert usual.loss(0.1) == 91
     assert usual.loss(0.1, 100.0) == pytest.approx(182)
-    assert Usual(np.zeros(0), np.zeros(0), np.zeros(0)).loss(0.1) == np.inf
-    assert Usual(np.zeros(0), np.zeros(0), np.zeros(0)).score == np.inf
+    assert Ordinary().loss(0.1) == np.inf
+    assert Ordinary().score == np.inf
     assert loss_scale(np.array([5.0, 1, 3]), np.ones(3)) == 3
     assert loss_scale(np.zeros(3), np.ones(3)) == 1
 
@@ -109,23 +112,23 @@ def test_thresholds_are_quantiles_in_units_of_the_task():
 def test_rows_beyond_the_limit_or_in_a_group_get_minus_one():
     model, centers = model_at()
     X = np.array([[0.0, 0, 0], [0, 0, 12], [0, 0, 4], [10, 0, 0]])
-    verdict = Verdict(np.array([9.0]), {0: np.array([[0.0, 0, 12]])}, np.ones(3, dtype=bool))
+    verdict = Flags(np.array([9.0]), {0: np.array([[0.0, 0, 12]])}, np.ones(3, dtype=bool))
     labels = label_rows(rows_of(X).place, model=model, centers=centers, verdict=verdict)[0][0]
     assert_array_equal(labels, [0, -1, -1, 1])
 
 
 def test_shared_centres_follow_as_if_sums_were_pooled():
-    model, _ = model_at()
+    model, centers = model_at()
     S, T = np.array([[50.0, 0, 0]]), np.zeros((1, 3, 3))
     T[0, 0] = 50 * np.array([2.0, 0, 0])
-    found = followed(model, Z, np.full(3, 50.0), S, T)
+    found = followed(model, centers, np.full(3, 50.0), S, T)
     assert_allclose(found, [[1, 0, 0], [10, 0, 0], [0, 10, 0]])
 
 
 def test_new_clusters_come_after_the_old_ones_and_old_axes_stay():
     model, centers = model_at(Z[:2])
     W = np.array([[1.0], [0], [0]])
-    centers = Centers(W, Z[:2] @ W, Z[None, :2], Z[:2], Z[:2], np.ones((1, 2), dtype=bool))
+    centers = Centers(W, Z[:2] @ W, Z[None, :2], Z[:2], Z[:2], np.ones((1, 2), dtype=bool), centers.offsets)
     wider, more = with_clusters(model, centers, np.array([[0.0, 5, 0]]), np.array([[True]]))
     assert wider.n_clusters == 3
     assert_array_equal(more.W[:, :1], W)
@@ -134,11 +137,18 @@ def test_new_clusters_come_after_the_old_ones_and_old_axes_stay():
 
 
 def test_groups_of_several_tasks_that_lie_together_are_one_cluster():
-    model, _ = model_at()
+    _, centers = model_at()
+    centers = replace(centers.concat("m", centers), geometry=Tied(np.eye(3), None, np.eye(3), np.asarray(1.0)))
     groups = {0: np.array([[0.0, 0, 20], [30, 0, 0]]), 1: np.array([[0.0, 1, 20]])}
-    found, numbers = merged_groups(groups, model, Z)
+    found, numbers = merged_groups(groups, centers)
     assert len(found) == 2
     assert numbers == {0: [0, 1], 1: [0]}
+    for unit in (1e-3, 1e3):  # of a column: groups are compared in the metric of the model
+        U = np.diag([1.0, unit, 1.0])
+        scaled = replace(centers, W=U, M=Z, geometry=Tied(U @ U, None, U @ U, np.asarray(1.0)))
+        again, numbers = merged_groups({k: own @ U for k, own in groups.items()}, scaled)
+        assert numbers == {0: [0, 1], 1: [0]}
+        assert_allclose(again, found @ U)
 
 
 def test_smoothing_keeps_the_mean_place_of_clusters_and_draws_them_together():

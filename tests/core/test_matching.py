@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_array_equal
 from sklearn.metrics import adjusted_rand_score
 
-from mtcluster.core.matching import adjusted_rand, match, renumber
+from mtcluster.core.relations import adjusted_rand, match, renumber
 
 
 def test_a_match_is_the_best_of_all_permutations():

@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from mtcluster.core.arrays import summarize
-from mtcluster.core.offsets import OFFSETS, Offsets
+from mtcluster.core.sharing import OFFSETS, Offsets
 
 RNG = np.random.default_rng(0)
 
@@ -17,16 +17,19 @@ def offsets_of(kind, Xs, us=None):
 
 
 def test_to_the_task_and_back_changes_nothing():
-    where = Offsets(RNG.normal(size=(3, 4)), RNG.random(3) + 0.5)
+    where = Offsets.of(RNG.normal(size=(3, 4)), RNG.random(3) + 0.5)
     Z, V = RNG.normal(size=(6, 4)), np.linalg.qr(RNG.normal(size=(4, 2)))[0]
     for k in range(3):
-        there = where.in_task(Z, k)
+        there = where.in_tasks(Z[None], 3)[0, k]
         assert_allclose(where.from_task(there, k), Z)
         assert_allclose(where.from_task(there @ V, k, V), Z @ V)
 
 
-def test_no_offset_is_none():
-    assert offsets_of("none", [RNG.normal(size=(5, 2))]) is None
+def test_no_offset_moves_nothing():
+    where, Z = offsets_of("none", [RNG.normal(size=(5, 2))]), RNG.normal(size=(1, 4, 2))
+    assert not where.moves
+    assert_array_equal(where.in_tasks(Z, 3), np.repeat(Z[:, None], 3, axis=1))
+    assert_array_equal(where.from_task(Z[0], 2), Z[0])
 
 
 @pytest.mark.parametrize("kind", ["mean", "scale"])
@@ -67,7 +70,7 @@ def test_equal_rows_everywhere_are_not_scaled():
 
 def test_pooled_sums_are_those_of_moved_rows():
     """Σ s² over rows and Σ s² (x − b) / s: rows of wide tasks count by their scale."""
-    where = Offsets(RNG.normal(size=(2, 3)), np.array([0.5, 2.0]))
+    where = Offsets.of(RNG.normal(size=(2, 3)), np.array([0.5, 2.0]))
     Xs, labels = [RNG.normal(size=(8, 3)) for _ in range(2)], [RNG.integers(2, size=8) for _ in range(2)]
     Ps = [np.eye(2)[l] for l in labels]
     counts, sums = np.stack([P.sum(axis=0) for P in Ps]), np.stack([P.T @ X for P, X in zip(Ps, Xs, strict=True)])

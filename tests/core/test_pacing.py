@@ -7,9 +7,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from mtcluster.core.pacing import fractions_of
-from mtcluster.core.weightings.hard import hard
-from mtcluster.core.weightings.quantiles import Gathered, masses, quantiles
-from mtcluster.core.weightings.soft import soft
+from mtcluster.core.weightings import Gathered, hard, masses, quantiles, soft
 
 from .tools import weighting_of
 

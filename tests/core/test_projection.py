@@ -5,8 +5,8 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy import sparse
 
+from mtcluster.core import couplings as projection
 from mtcluster.core.blocks import Blocks, make_block
-from mtcluster.core.couplings import projection
 from mtcluster.core.solver import first_state
 
 from .tools import model_of
@@ -34,7 +34,7 @@ def test_the_projection_prefers_between_cluster_scatter_among_directions_without
     X, y = rng.normal(size=(12, 40)), np.arange(12) % 2
     settings = model_of(0.5, 2, "projection", "binary", c=2)
     blocks = [make_block(X, np.ones(12), np.zeros(40))]
-    centers = first_state(Blocks(blocks), settings, [[y]], projection.span_of(blocks)).centers.runs(0)
+    centers = first_state(Blocks(blocks), settings, [[y]], projection.span_of(blocks)).centers.take("R", 0)
     XW = X @ centers.W
     assert_allclose(XW, np.eye(2)[y] @ centers.M, atol=1e-8)  # no residual
     assert np.all(np.linalg.norm(XW, axis=0) > 0.1)  # but energy: not the null space of the data

@@ -108,7 +108,7 @@ def test_a_class_that_is_absent_from_a_task_has_no_support_there():
         model = SPMTC(10, random_state=0).fit(X, tasks=tasks)
         cluster = np.bincount(model.labels_[y == digit], minlength=10).argmax()
         k = model.tasks_.tolist().index(task)
-        assert model.cluster_support_[k, cluster] < 0.3
+        assert model.fitted_.support[k, cluster] < 0.3
         assert_array_equal(model.cluster_presence_[:, cluster], np.arange(3) != k)
         assert model.cluster_presence_.sum() >= 27
 

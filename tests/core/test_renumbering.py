@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from mtcluster.core.renumbering import Numbering, continued
-from mtcluster.core.resizing import resized
+from mtcluster.core.renumbering import Numbering, continued, resized
 
 
 def numbers_of(common, moved=None, room=None):

@@ -8,7 +8,7 @@ from scipy import sparse
 from mtcluster.core import solver
 from mtcluster.core.blocks import Blocks, make_block
 from mtcluster.core.memberships import Binary
-from mtcluster.core.pacing import Schedule
+from mtcluster.core.pacing import Stages
 from mtcluster.core.solver import alternate, first_best, first_state, race, side_by_side, solve, stalled, state_at
 
 from .. import naive
@@ -136,7 +136,7 @@ def test_a_report_that_asks_to_stop_ends_the_stage():
         calls.append((fraction, iteration))
         return iteration == 1
 
-    fit = solved(rows_of(Xs, settings), settings, Schedule((0.5, 1.0), warmup_iter=5, tol=0.0), Ps, progress)
+    fit = solved(rows_of(Xs, settings), settings, Stages((0.5, 1.0), warmup_iter=5, tol=0.0), Ps, progress)
     assert calls == [(0.0, 0), (0.0, 1), (0.5, 0), (0.5, 1), (1.0, 0), (1.0, 1)]
     assert [len(trace) for trace in fit.traces] == [2, 2, 2]
 
@@ -214,7 +214,7 @@ def test_a_run_that_lacks_clusters_is_a_run_with_fewer_of_them(lam, l):
     Xs, _ = tasks("binary")
     rng, numbers = np.random.default_rng(0), [4, 2, 3, 1]
     starts = [[rng.integers(c, size=len(X)) for X in Xs] for c in numbers]
-    model = model_of(lam, l, c=4, present=np.arange(4) < np.array(numbers)[:, None])
+    model = model_of(lam, l, c=4, holds=(np.arange(4) < np.array(numbers)[:, None])[:, None])
     rows = rows_of(Xs, model)
     found = alternate(rows, model, first_state(rows, model, starts), max_iter=30, tol=1e-6)
     assert len({len(trace) for trace in found.traces}) > 1  # runs dropped out one after the other
@@ -233,7 +233,7 @@ def test_runs_that_lack_clusters_are_paced_like_runs_with_fewer_of_them(weightin
     rng, numbers = np.random.default_rng(0), [2, 3]
     starts = [[rng.integers(c, size=len(X)) for X in Xs] for c in numbers]
     model, pace = (
-        model_of(0.4, 3, present=np.array([[True, True, False], [True] * 3])),
+        model_of(0.4, 3, holds=np.array([[True, True, False], [True] * 3])[:, None]),
         schedule_of((0.5, 1.0), weighting),
     )
     rows = rows_of(Xs, model)
@@ -259,7 +259,7 @@ def test_the_state_at_given_centers_has_the_nearest_labels(container, lam):
         losses = lam * own + (1 - lam) * shared
         assert_array_equal(state.Ps[k], losses.argmin(axis=2))
         assert_allclose(state.Ls[k], losses.min(axis=2))
-    lacking = model_of(lam, 3, present=np.array([[True, False, True]] * 4))
+    lacking = model_of(lam, 3, holds=np.array([[True, False, True]] * 4)[:, None])
     for P in state_at(rows, lacking, Z, Ms).Ps:
         assert set(np.unique(P)) <= {0, 2}
 

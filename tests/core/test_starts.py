@@ -6,10 +6,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.cluster import KMeans
 
-from mtcluster.core import kmeans
+from mtcluster.core import starts as kmeans
 from mtcluster.core.blocks import Blocks, make_block
-from mtcluster.core.offsets import Offsets
 from mtcluster.core.relations import align
+from mtcluster.core.sharing import Offsets
 from mtcluster.core.solver import first_state
 from mtcluster.core.starts import STARTS
 from mtcluster.metrics import clustering_accuracy
@@ -50,7 +50,7 @@ def test_rows_of_weight_0_are_never_seeds(container):
     X[u == 0] += 100
     blocks = [block_of(container(X[:15]), u[:15]), block_of(container(X[15:]), u[15:])]
     for seed in range(10):
-        assert kmeans.seeds(blocks, 4, None, np.random.default_rng(seed), 5).max() <= 1
+        assert kmeans.seeds(blocks, 4, np.random.default_rng(seed), 5).max() <= 1
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
@@ -60,35 +60,33 @@ def test_seeds_of_several_runs_are_those_one_by_one(blobs, dtype):
         make_block(blobs.X[blobs.tasks == k].astype(dtype), np.ones(np.sum(blobs.tasks == k), dtype), np.zeros(6))
         for k in range(3)
     ]
-    together = kmeans.seeds(blocks, 4, None, np.random.default_rng(0), 6)
+    together = kmeans.seeds(blocks, 4, np.random.default_rng(0), 6)
     rng = np.random.default_rng(0)
-    alone = [kmeans.seeds(blocks, 4, None, rng, 1)[0] for _ in range(6)]
+    alone = [kmeans.seeds(blocks, 4, rng, 1)[0] for _ in range(6)]
     assert together.shape == (6, 4, 6)
     assert_array_equal(together, alone)
     assert len(np.unique(together[:, 0], axis=0)) > 1
 
 
 def test_seeds_are_different_rows(blobs):
-    for found in kmeans.seeds([block_of(blobs.X)], 10, None, np.random.default_rng(0), 5):
+    for found in kmeans.seeds([block_of(blobs.X)], 10, np.random.default_rng(0), 5):
         assert len(np.unique(found, axis=0)) == 10
         assert all(np.any(np.all(row == blobs.X, axis=1)) for row in found)
 
 
 def test_seeds_of_equal_rows_are_these_rows():
-    assert_array_equal(kmeans.seeds([block_of(np.ones((5, 2)))], 3, None, np.random.default_rng(0), 2), 1)
+    assert_array_equal(kmeans.seeds([block_of(np.ones((5, 2)))], 3, np.random.default_rng(0), 2), 1)
 
 
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_matrix])
 def test_seeds_may_be_drawn_among_few_rows(blobs, container):
     parts = [container(part) for part in np.split(blobs.X, [30, 90])]
-    found = kmeans.seeds([block_of(part) for part in parts], 4, None, np.random.default_rng(0), 50, most=12)
+    found = kmeans.seeds([block_of(part) for part in parts], 4, np.random.default_rng(0), 50, most=12)
     drawn = np.unique(found.reshape(-1, 6), axis=0)
     assert 4 <= len(drawn) <= 12
     assert all(np.any(np.all(row == blobs.X, axis=1)) for row in drawn)
-    everyone = kmeans.seeds([block_of(part) for part in parts], 4, None, np.random.default_rng(0), 50, most=120)
-    assert_array_equal(
-        everyone, kmeans.seeds([block_of(part) for part in parts], 4, None, np.random.default_rng(0), 50)
-    )
+    everyone = kmeans.seeds([block_of(part) for part in parts], 4, np.random.default_rng(0), 50, most=120)
+    assert_array_equal(everyone, kmeans.seeds([block_of(part) for part in parts], 4, np.random.default_rng(0), 50))
 
 
 def test_alignment_finds_the_permutations(blobs):
@@ -156,6 +154,6 @@ def test_starts_see_tasks_where_they_lie(blobs, kind):
     offsets = np.random.default_rng(0).normal(scale=50, size=(3, 6))
     plain = start(kind, [block_of(part) for part in parts], FOUR)
     moved = [block_of(part + b) for part, b in zip(parts, offsets, strict=True)]
-    found = start(kind, moved, model_of(0.5, 3, c=4, offsets=Offsets(offsets, np.ones(3))))
+    found = start(kind, moved, model_of(0.5, 3, c=4, offsets=Offsets.of(offsets)))
     for a, b in zip(plain, found, strict=True):
         assert_array_equal(a, b)

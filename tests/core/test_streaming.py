@@ -6,31 +6,31 @@ from numpy.testing import assert_allclose
 
 from mtcluster import LSSMTC, SPMTC
 from mtcluster.core.births import find_birth
-from mtcluster.core.streaming import begin, centers_from
+from mtcluster.core.streaming import begin
 
 
 @pytest.mark.parametrize("settings", [{}, {"metric": "euclidean"}, {"task_offset": "matched"}, {"task_offset": "mean"}])
 def test_the_sums_of_a_fitted_model_lead_back_to_it(blobs, settings):
     X, _, tasks = blobs
     fitted = SPMTC(4, random_state=0, **settings).fit(X, tasks=tasks)
-    model, centers = fitted._fitted()
+    model, centers = fitted.fitted_.model, fitted.fitted_.centers
     kept = begin(model, centers, fitted.cluster_sizes_, (1.0, 1.0, np.ones(2)))
-    found = centers_from(model, kept, centers)
+    found = kept.centers(model, "none", centers)
     assert_allclose(found.Ms, centers.Ms, atol=1e-8)
-    if fitted.metric_ == "shared":
+    if centers.geometry.estimated:
         spread = kept.spread(np.ones(3, dtype=bool))
         assert_allclose(spread.XX[0], spread.XX[0].T, atol=1e-6)
-        assert_allclose(found.K, centers.K, rtol=0.2)  # pacing gave hard rows less weight
+        assert_allclose(found.geometry.K, centers.geometry.K, rtol=0.2)  # pacing gave hard rows less weight
 
 
 def test_forgetting_scales_all_sums(blobs):
     X, _, tasks = blobs
     fitted = LSSMTC(4, random_state=0).fit(X, tasks=tasks)
-    model, centers = fitted._fitted()
+    model, centers = fitted.fitted_.model, fitted.fitted_.centers
     kept = begin(model, centers, fitted.cluster_sizes_, (1.0, 1.0, np.ones(2)))
     less = kept.forgotten(0.25)
     assert_allclose(less.S.sum(), 0.25 * len(X))
-    assert_allclose(centers_from(model, less, centers).Ms, centers_from(model, kept, centers).Ms)
+    assert_allclose(less.centers(model, "none", centers).Ms, kept.centers(model, "none", centers).Ms)
 
 
 def cloud(center, n, rng):

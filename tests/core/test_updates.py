@@ -5,11 +5,11 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.optimize import nnls
 
-from mtcluster.core.blocks import Blocks, make_block
+from mtcluster.core.blocks import Blocks, Totals, make_block
 from mtcluster.core.centers import centers_of, inverse_root
-from mtcluster.core.couplings.reconstruction import leading_subspace
-from mtcluster.core.memberships import Binary, NonNegative
-from mtcluster.core.quadratic import Quadratic
+from mtcluster.core.couplings import leading_subspace
+from mtcluster.core.memberships import Binary, NonNegative, Quadratic
+from mtcluster.core.mstep import update
 from mtcluster.core.solver import first_state
 
 from .tools import model_of, quadratic, rows_of, sums, weighted
@@ -30,15 +30,16 @@ def problem(coupling="reconstruction", membership="nonnegative", lam=0.4, l=2, s
     vs = [rng.random(len(X)) for X in Xs]
     prepared = model.coupling.prepare(rows)
     state = weighted(rows, first_state(rows, model, [Ps], prepared), vs)
-    subspaces = model.coupling.subspaces(model, rows, state.weights, prepared, 1) or [leading_subspace]
+    subspaces = model.coupling.subspaces(model, d, 1, rows, state.weights, prepared) or [leading_subspace]
     stats = [sums(X, v, P, 3) for X, P, v in zip(Xs, Ps, vs, strict=True)]
     S, T = np.stack([s for s, _ in stats], axis=1), np.stack([t for _, t in stats], axis=1)
-    return Xs, Ps, vs, model, model.update_centers(S, T, None, subspaces).runs(0)
+    totals = Totals(S, T, np.zeros(1))
+    return Xs, Ps, vs, model, update(model, totals, None, rows.origins, subspaces).take("R", 0)
 
 
 def total_loss(Xs, Ps, vs, settings, W, M, Ms):
     """Σ v L, written out."""
-    lam, value = settings.within_weight, 0.0
+    lam, value = settings.sharing.lam[0, 0], 0.0
     for X, P, v, Mk in zip(Xs, Ps, vs, Ms, strict=True):
         across = X - P @ M @ W.T if settings.coupling.name == "reconstruction" else X @ W - P @ M
         value += lam * np.sum(v[:, None] * (X - P @ Mk) ** 2) + (1 - lam) * np.sum(v[:, None] * across**2)
@@ -171,7 +172,8 @@ def test_an_empty_cluster_keeps_its_shared_center_in_the_subspace():
     rows = Blocks([make_block(X, np.ones(20), np.zeros(5))])
     before = first_state(rows, settings, [[np.arange(20) % 3]]).centers
     S, T = sums(X, np.ones(20), np.eye(3)[np.arange(20) % 2], 3)  # cluster 2 has lost its rows
-    after = settings.update_centers(S[:, None], T[:, None], before, [leading_subspace])
+    totals = Totals(S[:, None], T[:, None], np.zeros(1))
+    after = update(settings, totals, before, rows.origins, [leading_subspace])
     assert_allclose(after.shared[0, 2], before.Z[0, 2], atol=1e-10)
     assert_allclose(after.Ms[0, 0, 2], before.Ms[0, 0, 2])
 

@@ -7,17 +7,23 @@ import numpy as np
 from mtcluster.core.blocks import Blocks, make_block
 from mtcluster.core.couplings import COUPLINGS
 from mtcluster.core.jobs import stage_weights
-from mtcluster.core.memberships import MEMBERSHIPS
+from mtcluster.core.memberships import MEMBERSHIPS, Quadratic
 from mtcluster.core.model import Model
-from mtcluster.core.pacing import Schedule
-from mtcluster.core.quadratic import Quadratic
+from mtcluster.core.pacing import Stages
+from mtcluster.core.sharing import Offsets, Share, Shrink
 from mtcluster.core.solver import solve
 from mtcluster.core.sums import row_sums
 from mtcluster.core.weightings import WEIGHTINGS
 
 
 def model_of(lam, l, coupling="reconstruction", membership="binary", c=3, **more):
-    return Model(c, lam, l, COUPLINGS[coupling], MEMBERSHIPS[membership], **more)
+    return Model(c, Share.of(lam), l, COUPLINGS[coupling], MEMBERSHIPS[membership], **more)
+
+
+def model_with(c, lam=0.0, l=None, *, kappa=None, matched=False, **more):
+    """A model by λ1, or by κ, with offsets that are estimated or not."""
+    sharing = Share.of(lam) if kappa is None else Shrink.of(kappa)
+    return Model(c, sharing, l or c, **{"offsets": Offsets.none(matched)} | more)
 
 
 def rows_of(Xs, model):
@@ -30,7 +36,7 @@ def weighting_of(name="hard", rule="quantile", share=0.8):
 
 
 def schedule_of(fractions, weighting="hard", rule="quantile", warmup_iter=0, max_iter=50, tol=1e-4):
-    return Schedule(fractions, weighting_of(weighting, rule), warmup_iter, max_iter, tol)
+    return Stages(fractions, weighting_of(weighting, rule), warmup_iter, max_iter, tol)
 
 
 def sums(X, w, P, c):

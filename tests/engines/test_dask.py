@@ -197,7 +197,7 @@ def test_an_iteration_reads_the_data_once(rows):
 def test_the_task_of_each_row_is_a_number_that_can_be_computed_with(rows):
     X, tasks = rows
     model = SPMTC(4, within_weight=0.5, random_state=0).fit(da.from_array(X, chunks=(70, -1)), tasks=tasks)
-    found = model.task_indices_.compute()
+    found = model.fitted_.rows.tasks.compute()
     assert found.dtype == np.intp
     np.testing.assert_array_equal(model.tasks_[found], tasks)
 

@@ -69,16 +69,16 @@ def test_attributes_have_rows_for_all_tasks_and_for_the_new_rows(fitted, blobs):
     adapted = fitted.adapt(X, tasks=tasks)
     n, d = X.shape
     assert adapted.task_centers_.shape == (4, 4, d)
-    for name in ("cluster_sizes_", "cluster_support_", "cluster_presence_"):
-        assert getattr(adapted, name).shape == (4, 4)
+    for values in (adapted.cluster_sizes_, adapted.fitted_.support, adapted.cluster_presence_):
+        assert values.shape == (4, 4)
     assert adapted.task_relatedness_.shape == (4, 4)
-    assert_array_equal(adapted.task_indices_, 3)
+    assert_array_equal(adapted.fitted_.rows.tasks, 3)
     for name in ("labels_", "losses_", "weights_", "admitted_"):
         assert getattr(adapted, name).shape == (n,)
     assert adapted.memberships_.shape == (n, 4)
     assert_allclose(adapted.cluster_sizes_[3].sum(), np.count_nonzero(adapted.labels_ >= 0))
     assert_array_equal(adapted.predict(X, tasks=tasks), adapted.labels_)
-    assert_array_equal(adapted.joined_, [False, False, False, True])
+    assert_array_equal(adapted.fitted_.groups.joined, [False, False, False, True])
 
 
 def test_predict_of_an_unknown_task_is_what_adapt_gives(fitted, blobs):
@@ -101,7 +101,10 @@ def test_a_group_that_no_cluster_explains_is_flagged_or_opens_a_cluster(fitted, 
     assert_array_equal(opened.predict(X, tasks=tasks), opened.labels_)
     old = blobs[2] < 3
     assert_array_equal(opened.predict(blobs[0][old], tasks=blobs[2][old]), fitted.labels_)
-    assert_allclose((opened.shared_centers_ @ opened.subspace_.T)[:4], fitted.shared_centers_ @ fitted.subspace_.T)
+    assert_allclose(
+        (opened.fitted_.centers.M @ opened.fitted_.centers.W.T)[:4],
+        fitted.fitted_.centers.M @ fitted.fitted_.centers.W.T,
+    )
     none = fitted.adapt(X, tasks=tasks, novelty="none")
     assert none.labels_.min() >= 0
     assert_array_equal(none.predict(X, tasks=tasks), none.labels_)
@@ -113,22 +116,22 @@ def test_methods_of_the_fitted_model_serve_the_adapted_one(fitted, blobs, capsys
     for novelty in ("flag", "new"):
         adapted = fitted.adapt(X, tasks=tasks, novelty=novelty)
         assert np.isfinite(adapted.score_samples(X, tasks=tasks)).all()
-        assert adapted.transform(X).shape == (len(X), adapted.subspace_.shape[1])
+        assert adapted.transform(X).shape == (len(X), adapted.fitted_.centers.W.shape[1])
         assert "3" in str(adapted.relations())
         adapted.explain()
         assert "Joined after the fit: task 3" in capsys.readouterr().out
         assert "<html" in adapted.report().html
-    if not isinstance(fitted, MultiTaskGaussianMixture) and fitted.metric_ == "euclidean":
+    if not isinstance(fitted, MultiTaskGaussianMixture) and fitted.decisions_.metric == "euclidean":
         found = adapted.to_kmeans(task=3).predict(X)
         assert np.mean(found == adapted.predict(X, tasks=tasks, novelty="none")) > 0.95
 
 
 def test_shared_centres_follow_with_update_and_only_then(fitted, blobs):
     X, _, tasks = joining(blobs)
-    shared = fitted.shared_centers_ @ fitted.subspace_.T
+    shared = fitted.fitted_.centers.M @ fitted.fitted_.centers.W.T
     still, moved = (fitted.adapt(X, tasks=tasks, update=update) for update in (False, True))
-    assert_array_equal(still.shared_centers_ @ still.subspace_.T, shared)
-    apart = np.linalg.norm(moved.shared_centers_ @ moved.subspace_.T - shared, axis=1)
+    assert_array_equal(still.fitted_.centers.M @ still.fitted_.centers.W.T, shared)
+    apart = np.linalg.norm(moved.fitted_.centers.M @ moved.fitted_.centers.W.T - shared, axis=1)
     assert 0 < apart.max() < 2
     assert moved.predict(X, tasks=tasks, novelty="none").shape == (len(X),)
 
@@ -151,7 +154,7 @@ def test_tasks_join_one_after_the_other_and_groups_are_remembered(model, blobs):
     twice = once.adapt({"later": X[y > 0] + 0.1})
     assert twice.tasks_.tolist() == [0, 1, 2, 3, "later"]
     assert_array_equal(twice.predict(X, tasks=tasks), once.labels_)
-    assert_array_equal(twice.joined_, [False, False, False, True, True])
+    assert_array_equal(twice.fitted_.groups.joined, [False, False, False, True, True])
 
 
 def test_an_ordinary_task_joins_without_a_word_and_predict_names_it(model, blobs):
@@ -178,7 +181,7 @@ def test_few_rows_are_labelled_by_the_shared_centres(model, blobs, n):
     with pytest.warns(UserWarning, match="too few rows to tell where it lies"):
         adapted = model.adapt({"few": X[:n]}, novelty="none")
     assert adapted.labels_.shape == (n,)
-    assert_array_equal(adapted.task_centers_[3], model.shared_centers_ @ model.subspace_.T)
+    assert_array_equal(adapted.task_centers_[3], model.fitted_.centers.M @ model.fitted_.centers.W.T)
 
 
 def test_a_task_of_one_cluster_holds_that_one(model, blobs):
@@ -264,7 +267,7 @@ def test_projection_keeps_its_subspace(blobs):
         warnings.simplefilter("ignore")
         plain.fit(X[tasks < 3], tasks=tasks[tasks < 3])
         adapted = plain.adapt(X[tasks == 3], tasks=tasks[tasks == 3], update=True)
-    assert_array_equal(adapted.subspace_, plain.subspace_)
+    assert_array_equal(adapted.fitted_.centers.W, plain.fitted_.centers.W)
 
 
 @pytest.mark.parametrize("kind", ["float32", "sparse", "frame"])

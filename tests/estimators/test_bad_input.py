@@ -11,7 +11,7 @@ from scipy import sparse
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
-from mtcluster import ASI, LSSMTC, SPMTC, MultiTaskGaussianMixture, PerTask, Pooled
+from mtcluster import ASI, LSSMTC, SPMTC, MultiTaskGaussianMixture, PerTask, Pooled, Schedule
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(30, 4))
@@ -122,10 +122,9 @@ def test_bad_weights_are_refused(weights, message):
 @pytest.mark.parametrize(
     "parameters",
     [
-        {"n_clusters": 0}, {"n_clusters": 2.5}, {"n_clusters": "many"}, {"weighting": "medium"}, {"soft_rule": "x"},
+        {"n_clusters": 0}, {"n_clusters": 2.5}, {"n_clusters": "many"}, {"weighting": "medium"}, {"pace": "x"},
         {"coupling": "x"}, {"membership": "x"}, {"within_weight": -0.1}, {"within_weight": 1.1},
-        {"within_weight": None}, {"n_components": 0}, {"initial_fraction": 0}, {"initial_fraction": 1.5},
-        {"fraction_step": 0}, {"warmup_iter": -1}, {"max_iter": 0}, {"tol": -1}, {"init": "somehow"},
+        {"within_weight": None}, {"n_components": 0}, {"max_iter": 0}, {"tol": -1}, {"init": "somehow"},
         {"n_init": 0}, {"n_init": "some"}, {"random_state": "x"}, {"n_jobs": "x"}, {"verbose": "x"},
     ],
     ids=str,
@@ -137,6 +136,20 @@ def test_bad_parameters_are_refused_by_name(parameters):
         ValueError, match=f"The '{name}' parameter of SPMTC must be .* Got {parameters[name]!r} instead"
     ):
         model.fit(X, tasks=TASKS)
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"soft_rule": "x"}, {"initial_fraction": 0}, {"initial_fraction": 1.5}, {"fraction_step": 0},
+        {"warmup_iter": -1}, {"warmup_iter": "x"}, {"full_weight_share": 0}, {"full_weight_share": "x"},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_a_bad_pace_is_refused_by_name(parameters):
+    [(name, value)] = parameters.items()
+    with pytest.raises(ValueError, match=f"{name}={value!r} of Schedule should be"):
+        Schedule(**parameters)
 
 
 @pytest.mark.slow
@@ -378,8 +391,8 @@ def test_the_metric_of_rows_in_single_precision_is_a_covariance():
     rows = (1e4 * rng.normal(size=(4, 8)))[np.arange(40) % 4].astype(np.float32)
     for kind in (SPMTC, LSSMTC, MultiTaskGaussianMixture):
         model = kind(2, random_state=0).fit(rows + rng.normal(scale=0.01, size=rows.shape).astype(np.float32))
-        if model.metric_ == "shared":
-            values = np.linalg.eigvalsh(model.metric_covariance_.astype(np.float64))
+        if model.decisions_.metric == "shared":
+            values = np.linalg.eigvalsh(model.fitted_.centers.geometry.tied.K.astype(np.float64))
             assert values[0] > -1e-6 * values[-1]
 
 

@@ -46,7 +46,7 @@ def test_clusters_correspond_across_other_columns(data, model):
     found = model.fit(frames(X, tasks, MOSAIC))
     assert joint_accuracy(y, found.labels_, tasks) > 0.9
     assert_array_equal(found.feature_names_in_, NAMES)
-    assert_array_equal(found.feature_presence_, [[name in own for name in NAMES] for own in MOSAIC])
+    assert_array_equal(found.fitted_.has, [[name in own for name in NAMES] for own in MOSAIC])
     assert np.isfinite(found.task_centers_).all()
     assert_array_equal(found.predict(frames(X, tasks, MOSAIC)), found.labels_)
 
@@ -58,7 +58,7 @@ def test_the_order_of_columns_does_not_matter(data):
     assert_array_equal(other.labels_, first.labels_)
     same = SPMTC(4, random_state=0).fit(frames(X, tasks, ("abcdef", "fedcba", "bdface")))
     assert_array_equal(same.labels_, SPMTC(4, random_state=0).fit(frames(X, tasks, ["abcdef"] * 3)).labels_)
-    assert same.feature_presence_.all()
+    assert same.fitted_.has.all()
 
 
 def test_frames_of_polars_are_matched_too(data):
@@ -75,7 +75,7 @@ def test_dask_frames_are_matched_too(data):
     lazy = {k: dd.from_pandas(frame, npartitions=2) for k, frame in frames(X, tasks, MOSAIC).items()}
     model = SPMTC(4, random_state=0).fit(lazy)
     assert_array_equal(model.labels_.compute(), local.labels_)
-    assert_array_equal(model.feature_presence_, local.feature_presence_)
+    assert_array_equal(model.fitted_.has, local.fitted_.has)
     assert_array_equal(model.predict(lazy).compute(), local.labels_)
 
 
@@ -99,7 +99,7 @@ def test_new_rows_are_matched_by_name(data):
     assert_array_equal(model.predict(first[list("dcba")], tasks=[0] * 60), model.labels_[tasks == 0])
     with pytest.warns(UserWarning, match=r"X\['new'\] has columns that were not in fit, which are left out: 'z'"):
         found = model.adapt({"new": first[list("bdf")].assign(z=1.0)})
-    assert_array_equal(found.feature_presence_[3], [False, True, False, True, False, True])
+    assert_array_equal(found.fitted_.has[3], [False, True, False, True, False, True])
     with pytest.raises(ValueError, match=r"X\['new'\] has none of the columns of the fit"):
         model.predict({"new": first[["a"]].rename(columns={"a": "q"})})
 

@@ -7,14 +7,14 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import ConvergenceWarning
 
-from mtcluster import LSSMTC, SPMTC
+from mtcluster import LSSMTC, SPMTC, Schedule
 from mtcluster.metrics import clustering_accuracy
 
 RNG = np.random.default_rng(0)
 MODELS = {
     "binary": {},
     "hard": {"weighting": "hard"},
-    "paper": {"soft_rule": "paper"},
+    "paper": {"pace": Schedule(soft_rule="paper")},
     "nonnegative": {"membership": "nonnegative"},
     "projection": {"coupling": "projection"},
     "nonnegative-projection": {"membership": "nonnegative", "coupling": "projection"},
@@ -46,11 +46,15 @@ def test_strange_data_get_a_finite_answer(X, parameters, dtype):
         warnings.simplefilter("ignore", UserWarning)
         warnings.simplefilter("error", RuntimeWarning)  # a division by zero on the way is a fault
         model = SPMTC(3, random_state=0, **parameters).fit(X, tasks=tasks)
-    for name in ("memberships_", "losses_", "weight_trace_", "task_centers_", "shared_centers_", "subspace_"):
-        assert np.all(np.isfinite(getattr(model, name))), name
+    kept = model.fitted_
+    for values in (model.memberships_, model.losses_, kept.rows.weights, model.task_centers_, kept.centers.M):
+        assert np.all(np.isfinite(values))
+    assert np.all(np.isfinite(kept.centers.W))
     assert_allclose(model.memberships_.sum(axis=1), 1, rtol=1e-5)
-    W, l = model.subspace_.astype(np.float64), model.subspace_.shape[1]
-    measured = W if model.metric_ == "euclidean" else np.linalg.solve(model.metric_covariance_, W)
+    W, l = model.fitted_.centers.W.astype(np.float64), model.fitted_.centers.W.shape[1]
+    measured = (
+        W if model.decisions_.metric == "euclidean" else np.linalg.solve(model.fitted_.centers.geometry.tied.K, W)
+    )
     assert_allclose(W.T @ measured, np.eye(l), atol=1e-8 if dtype == np.float64 else 1e-5)
     assert_array_equal(model.predict(X, tasks=tasks), model.labels_)
 
@@ -101,7 +105,7 @@ def test_many_small_tasks(parameters):
     centers = 6 * RNG.normal(size=(3, 5))
     y = RNG.integers(3, size=2000)
     X, tasks = centers[y] + RNG.normal(size=(2000, 5)), np.repeat(np.arange(200), 10)
-    plain = {"within_weight": 0.5, "n_init": 1, "max_iter": 3, "warmup_iter": 2}
+    plain = {"within_weight": 0.5, "n_init": 1, "max_iter": 3, "pace": Schedule(warmup_iter=2)}
     model = SPMTC(3, random_state=0, **plain, **parameters).fit(X, tasks=tasks)
     assert model.task_centers_.shape == (200, 3, 5)
     assert np.all(np.isfinite(model.losses_))
@@ -114,7 +118,7 @@ def test_many_small_tasks_find_a_consensus():
     y = rng.integers(3, size=600)
     X, tasks = centers[y] + rng.normal(size=(600, 5)), np.repeat(np.arange(60), 10)
     model = SPMTC(3, random_state=0).fit(X, tasks=tasks)
-    assert np.all(model.within_weight_ < 1)
+    assert np.all(model.fitted_.within_weight < 1)
     assert clustering_accuracy(y, model.labels_) > 0.9
 
 
@@ -125,8 +129,8 @@ def test_a_task_without_one_of_the_clusters():
     model = SPMTC(3, random_state=0).fit(X, tasks=np.repeat([0, 1], [60, 40]))
     assert len(set(model.labels_[60:])) == 2
     absent = ({0, 1, 2} - set(model.labels_[60:])).pop()
-    shared = (model.shared_centers_ @ model.subspace_.T)[absent]
-    assert_allclose(model.task_centers_[1, absent], shared + model.task_offsets_[1], atol=0.5)
+    shared = (model.fitted_.centers.M @ model.fitted_.centers.W.T)[absent]
+    assert_allclose(model.task_centers_[1, absent], shared + model.fitted_.centers.offsets.b[1], atol=0.5)
 
 
 def test_a_fit_of_as_many_clusters_as_rows():

@@ -18,7 +18,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from mtcluster import ASI, LSSMTC, SPMTC, MultiTaskGaussianMixture, PerTask, Pooled
+from mtcluster import ASI, LSSMTC, SPMTC, MultiTaskGaussianMixture, PerTask, Pooled, Schedule
 from mtcluster.metrics import clustering_accuracy, joint_accuracy
 
 EQUIVALENCE = ("check_sample_weight_equivalence_on_dense_data", "check_sample_weight_equivalence_on_sparse_data")
@@ -36,7 +36,7 @@ def expected_failures(estimator):
     [
         SPMTC(2),
         SPMTC(2, weighting="hard", membership="nonnegative"),
-        SPMTC(2, soft_rule="paper", coupling="projection"),
+        SPMTC(2, pace=Schedule(soft_rule="paper"), coupling="projection"),
         LSSMTC(2),
         ASI(2),
         MultiTaskGaussianMixture(2),
@@ -124,7 +124,7 @@ def test_asi_takes_several_tasks_as_one_data_set(blobs):
 def test_score_is_a_weighted_mean(blobs):
     model = SPMTC(4, random_state=0).fit(blobs.X, tasks=blobs.tasks)
     weights = np.random.default_rng(0).random(len(blobs.X))
-    expected = -np.average(model.losses_, weights=weights) - np.linalg.slogdet(model.metric_covariance_)[1]
+    expected = -np.average(model.losses_, weights=weights) - np.linalg.slogdet(model.fitted_.centers.geometry.tied.K)[1]
     assert model.score(blobs.X, tasks=blobs.tasks, sample_weight=weights) == pytest.approx(expected)
     with pytest.raises(ValueError, match="sample_weight must not be negative"):
         model.score(blobs.X, tasks=blobs.tasks, sample_weight=-weights)
@@ -141,7 +141,7 @@ def test_dates_name_tasks_and_are_known_again(blobs, unit):
 def test_the_shared_centers_decide_for_tasks_that_were_not_there(blobs):
     X, _, tasks = blobs
     model = SPMTC(4, metric="euclidean", random_state=0).fit(X, tasks=tasks)
-    shared = model.shared_centers_ @ model.subspace_.T
+    shared = model.fitted_.centers.M @ model.fitted_.centers.W.T
     nearest = np.argmin(((X[:, None] - shared) ** 2).sum(axis=2), axis=1)
     assert_array_equal(model.predict(X), nearest)
     few = slice(19)  # 5 rows per cluster would be 20
@@ -160,7 +160,7 @@ def test_a_model_of_one_task_uses_that_task(blobs):
 
 def test_transform_gives_coordinates_in_the_shared_subspace(blobs):
     model = SPMTC(4, n_components=2, random_state=0).fit(blobs.X, tasks=blobs.tasks)
-    assert_allclose(model.transform(blobs.X), blobs.X @ model.subspace_)
+    assert_allclose(model.transform(blobs.X), blobs.X @ model.fitted_.centers.W)
     assert model.get_feature_names_out().tolist() == ["spmtc0", "spmtc1"]
     assert_allclose(model.fit_transform(blobs.X, tasks=blobs.tasks), model.transform(blobs.X))
 

@@ -142,7 +142,7 @@ def test_data_sets_that_common_columns_link_are_fitted_together():
     assert found.tasks == ["apart"]
     assert found.reference == ["left", "right"]
     assert found.held
-    assert model.feature_presence_.sum(axis=1).tolist() == [5, 6, 5]
+    assert model.fitted_.has.sum(axis=1).tolist() == [5, 6, 5]
     classes = np.concatenate([y[:130], YB, y[130:]])
     tasks = np.repeat(["left", "apart", "right"], [130, 120, 130])
     assert joint_accuracy(classes, model.labels_, tasks) > 0.97
@@ -154,11 +154,12 @@ def test_a_task_that_is_left_alone_stays_so():
     strange = view(8 * np.random.default_rng(3).normal(size=(5, 3)), 200, 4, seed=4)[0] + 40
     X = {"a": frame(whole, "p"), "b": frame(B, "q"), "c": frame(whole + 0.1, "p"), "strange": frame(strange, "p")}
     model = fitted(X)
-    assert model.within_weight_.tolist() == [0, 0, 0, 1]
+    assert model.fitted_.within_weight.tolist() == [0, 0, 0, 1]
     assert model.matching_[0].held
     assert_array_equal(model.predict(X), model.labels_)
     assert_array_equal(model.predict_proba(X).argmax(axis=1), model.labels_)
-    assert model.own_temperature_ == model.task_temperatures_[3]
+    assert model.fitted_.left_alone.tolist() == [False, False, False, True]
+    assert model.fitted_.temperatures[3] != model.fitted_.temperature
 
 
 def test_an_order_of_data_sets_changes_numbers_alone():
@@ -183,7 +184,7 @@ def test_a_data_set_of_one_row_has_a_cluster_of_its_own():
     model = declined(X, 5)
     assert [one.held for one in model.matching_] == [True, False]
     assert model.labels_[-1] == 5
-    assert model.metric_ == "shared"
+    assert model.decisions_.metric == "shared"
     assert_array_equal(model.labels_[:-1], fitted().labels_)
     assert_array_equal(model.predict(X), model.labels_)
 

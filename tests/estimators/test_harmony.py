@@ -10,7 +10,7 @@ from sklearn.cluster import KMeans
 
 from mtcluster import Pooled
 from mtcluster.datasets import make_multitask_blobs
-from mtcluster.estimators._harmony import Harmonized
+from mtcluster.estimators.harmony import Harmonized
 from mtcluster.metrics import clustering_accuracy
 
 KMEANS = KMeans(3, n_init=10, random_state=0)

@@ -6,14 +6,14 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from scipy.stats import ortho_group
 
-from mtcluster import ASI, LSSMTC, SPMTC
+from mtcluster import ASI, LSSMTC, SPMTC, Schedule
 from mtcluster.datasets import make_multitask_blobs
 
 MODELS = {
     "default": {},
     "euclidean": {"metric": "euclidean"},
     "hard": {"weighting": "hard"},
-    "paper": {"soft_rule": "paper"},
+    "paper": {"pace": Schedule(soft_rule="paper")},
     "narrow": {"n_components": 2},
     "projection": {"coupling": "projection", "n_components": 2},
     "nonnegative": {"membership": "nonnegative"},
@@ -44,26 +44,26 @@ def fit_from(model, X, tasks, P, **options):
 
 def test_constraints_hold(model, blobs):
     model.fit(blobs.X, tasks=blobs.tasks)
-    n, l = len(blobs.X), model.subspace_.shape[1]
-    A = np.linalg.inv(model.metric_covariance_) if model.metric_ == "shared" else np.eye(6)
-    assert_allclose(model.subspace_.T @ A @ model.subspace_, np.eye(l), atol=1e-8)
-    assert_allclose(model.transform(blobs.X), blobs.X @ A @ model.subspace_, atol=1e-8)
+    n, l = len(blobs.X), model.fitted_.centers.W.shape[1]
+    A = np.linalg.inv(model.fitted_.centers.geometry.tied.K) if model.decisions_.metric == "shared" else np.eye(6)
+    assert_allclose(model.fitted_.centers.W.T @ A @ model.fitted_.centers.W, np.eye(l), atol=1e-8)
+    assert_allclose(model.transform(blobs.X), blobs.X @ A @ model.fitted_.centers.W, atol=1e-8)
     assert np.all(model.memberships_ >= 0)
     assert_allclose(model.memberships_.sum(axis=1), 1)
-    assert np.all((model.weight_trace_ >= 0) & (model.weight_trace_ <= 1))
+    assert np.all((model.fitted_.rows.weights >= 0) & (model.fitted_.rows.weights <= 1))
     assert np.all(model.losses_ >= 0)
-    assert model.weight_trace_.shape == (6, n)
+    assert model.fitted_.rows.weights.shape == (6, n)
     assert model.task_centers_.shape == (3, 4, 6)
-    assert model.shared_centers_.shape == (4, l)
+    assert model.fitted_.centers.M.shape == (4, l)
     assert model.n_iter_ == sum(map(len, model.objective_trace_))
-    assert len(model.objective_trace_) == len(model.fractions_)  # from a vote there is no warm-up
-    assert_array_equal(model.fractions_, [0.5, 0.6, 0.7, 0.8, 0.9, 1.0])
+    assert len(model.objective_trace_) == len(model.fitted_.rows.fractions)  # from a vote there is no warm-up
+    assert_array_equal(model.fitted_.rows.fractions, [0.5, 0.6, 0.7, 0.8, 0.9, 1.0])
 
 
 def test_the_objective_never_rises_within_a_stage(model, blobs):
     """From a bad start, and with as many iterations as there may be, so that there is something to compare."""
     P = np.random.default_rng(0).random((len(blobs.y), 4)) + 0.2
-    model.set_params(within_weight=0.5, warmup_iter=2, max_iter=30, tol=0)
+    model.set_params(within_weight=0.5, pace=Schedule(warmup_iter=2), max_iter=30, tol=0)
     fit_from(model, blobs.X, blobs.tasks, P)
     traces = model.objective_trace_
     assert [len(trace) > 1 for trace in traces] == [True] * 7
@@ -84,13 +84,13 @@ def test_the_objective_never_rises_within_a_stage_where_tasks_lie_apart(blobs):
 
 def test_the_objective_of_a_stage_is_the_weighted_sum_of_losses(blobs):
     model = LSSMTC(4, metric="euclidean", random_state=0, tol=0, max_iter=200).fit(blobs.X, tasks=blobs.tasks)
-    assert model.converged_
+    assert model.fitted_.converged
     assert_allclose(model.objective_trace_[-1][-1], model.losses_.sum())
 
 
 def test_every_stage_selects_its_fraction_of_each_task_and_the_last_all(model, blobs):
     model.fit(blobs.X, tasks=blobs.tasks)
-    for fraction, weights in zip(model.fractions_, model.weight_trace_, strict=True):
+    for fraction, weights in zip(model.fitted_.rows.fractions, model.fitted_.rows.weights, strict=True):
         for task in model.tasks_:
             assert np.mean(weights[blobs.tasks == task] > 0) >= fraction - 1e-9
     assert np.all(model.weights_ == 1) if model.weighting == "hard" else np.all(model.weights_ > 0)
@@ -98,9 +98,9 @@ def test_every_stage_selects_its_fraction_of_each_task_and_the_last_all(model, b
 
 def test_admitted_is_the_first_fraction_with_a_positive_weight(model, blobs):
     model.fit(blobs.X, tasks=blobs.tasks)
-    first = [model.fractions_[np.flatnonzero(column > 0)[0]] for column in model.weight_trace_.T]
-    assert_array_equal(model.admitted_, first)
-    assert set(model.admitted_) <= set(model.fractions_)
+    first = [model.fitted_.rows.fractions[np.flatnonzero(column > 0)[0]] for column in model.fitted_.rows.weights.T]
+    assert_array_equal(model.fitted_.rows.admitted, first)
+    assert set(model.fitted_.rows.admitted) <= set(model.fitted_.rows.fractions)
 
 
 def test_predict_of_the_training_rows_returns_the_labels(model, blobs, as_container):
@@ -109,11 +109,12 @@ def test_predict_of_the_training_rows_returns_the_labels(model, blobs, as_contai
     assert_array_equal(model.predict(X, tasks=blobs.tasks), model.labels_)
     P = model.predict_proba(X, tasks=blobs.tasks)
     assert_array_equal(P.argmax(axis=1), model.labels_)
-    if model.membership_ == "nonnegative":
+    if model.decisions_.membership == "nonnegative":
         assert_array_equal(P, model.memberships_)
     assert_array_equal(model.score_samples(X, tasks=blobs.tasks), -model.losses_)
     assert_array_equal(model.labels_, model.memberships_.argmax(axis=1))
-    size = np.linalg.slogdet(model.metric_covariance_)[1] if getattr(model, "metric_", "") == "shared" else 0.0
+    tied = model.fitted_.centers.geometry.tied
+    size = np.linalg.slogdet(tied.K)[1] if tied.estimated else 0.0
     assert model.score(X, tasks=blobs.tasks) == pytest.approx(-model.losses_.mean() - size)
 
 
@@ -121,7 +122,7 @@ def test_predict_of_the_training_rows_returns_the_labels(model, blobs, as_contai
 def test_hard_weights_with_everybody_from_the_start_are_lssmtc_iteration_for_iteration(blobs, weighting):
     for membership in ("binary", "nonnegative"):
         common = {"membership": membership, "init": start(blobs), "within_weight": 0.3}
-        paced = SPMTC(4, weighting="hard", initial_fraction=1.0, warmup_iter=0, **common).fit(
+        paced = SPMTC(4, weighting="hard", pace=Schedule(initial_fraction=1.0, warmup_iter=0), **common).fit(
             blobs.X, tasks=blobs.tasks
         )
         plain = LSSMTC(4, **common).fit(blobs.X, tasks=blobs.tasks)
@@ -136,7 +137,7 @@ def test_one_task_without_a_within_term_is_asi(blobs):
         lssmtc = LSSMTC(4, within_weight=0, **common).fit(blobs.X)
         asi = ASI(4, **common).fit(blobs.X)
         assert_array_equal(lssmtc.labels_, asi.labels_)
-        assert_array_equal(lssmtc.subspace_, asi.subspace_)
+        assert_array_equal(lssmtc.fitted_.centers.W, asi.fitted_.centers.W)
         assert_array_equal(lssmtc.objective_trace_[0], asi.objective_trace_[0])
 
 
@@ -181,7 +182,7 @@ def test_a_rotation_of_feature_space_does_not_matter(model, blobs):
     labels, losses = first.labels_, first.losses_
     turned = fit_from(model, blobs.X @ R, blobs.tasks, P)
     assert_array_equal(turned.labels_, labels)
-    rtol = 0.05 if model.metric_ == "shared" else 1e-5  # the prior of the metric is drawn to its diagonal
+    rtol = 0.05 if model.decisions_.metric == "shared" else 1e-5  # the prior of the metric is drawn to its diagonal
     assert_allclose(turned.losses_, losses, rtol=rtol, atol=1e-8)
 
 
@@ -200,7 +201,9 @@ def test_a_whole_sample_weight_is_so_many_copies(model, blobs):
     presence = weighted.cluster_presence_
     repeated = fit_from(model, blobs.X[copies], blobs.tasks[copies], P[copies])
     assert_array_equal(repeated.labels_, labels[copies])
-    if model.metric_ == "shared":  # how much tasks share, and so their centres, depends on how many rows there are
+    if (
+        model.decisions_.metric == "shared"
+    ):  # how much tasks share, and so their centres, depends on how many rows there are
         assert_array_equal(repeated.cluster_presence_, presence)
         return
     assert_allclose(repeated.task_centers_, centers, rtol=1e-6, atol=1e-9)
@@ -252,7 +255,13 @@ def test_an_all_zero_row_gets_a_label_and_never_a_nan(model, counts):
     X, _, tasks = counts
     X[3] = 0
     model.set_params(n_clusters=3).fit(X, tasks=tasks)
-    for values in (model.memberships_, model.losses_, model.weight_trace_, model.task_centers_, model.transform(X)):
+    for values in (
+        model.memberships_,
+        model.losses_,
+        model.fitted_.rows.weights,
+        model.task_centers_,
+        model.transform(X),
+    ):
         assert np.all(np.isfinite(values))
     assert model.labels_[3] in range(3)
 
@@ -287,7 +296,7 @@ def test_auto_is_the_better_of_its_kinds(blobs):
 def test_the_type_of_the_data_is_the_type_of_the_results(model, blobs, as_container, dtype):
     X = as_container(blobs.X.astype(dtype))
     model.fit(X, tasks=blobs.tasks)
-    for values in (model.memberships_, model.losses_, model.weights_, model.task_centers_, model.subspace_):
+    for values in (model.memberships_, model.losses_, model.weights_, model.task_centers_, model.fitted_.centers.W):
         assert values.dtype == dtype
     for values in (model.transform(X), model.predict_proba(X), model.score_samples(X)):
         assert values.dtype == dtype
@@ -318,7 +327,7 @@ def test_sparse_data_far_from_zero_have_the_losses_of_dense_data(blobs):
     dense = SPMTC(4, init=P, metric="euclidean").fit(X, tasks=blobs.tasks)
     thin = SPMTC(4, init=P, metric="euclidean").fit(sparse.csr_array(X), tasks=blobs.tasks)
     assert_allclose(thin.losses_, dense.losses_, rtol=1e-4, atol=1e-4)
-    assert_array_equal(thin.admitted_, dense.admitted_)
+    assert_array_equal(thin.fitted_.rows.admitted, dense.fitted_.rows.admitted)
 
 
 def test_parameters_set_after_fit_do_not_change_what_was_fitted(blobs):
@@ -341,7 +350,7 @@ def test_data_far_from_zero_are_clustered_alike(blobs):
 def test_the_unit_of_the_rows_does_not_matter(blobs, unit):
     plain, scaled = (SPMTC(4, random_state=0).fit(factor * blobs.X, tasks=blobs.tasks) for factor in (1.0, unit))
     assert_array_equal(scaled.labels_, plain.labels_)
-    assert plain.metric_ == "shared"
+    assert plain.decisions_.metric == "shared"
     assert_allclose(scaled.losses_, plain.losses_, rtol=1e-6)
     euclidean = (SPMTC(4, metric="euclidean", random_state=0).fit(u * blobs.X, tasks=blobs.tasks) for u in (1.0, unit))
     plain, scaled = euclidean

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from mtcluster import LSSMTC, SPMTC
+from mtcluster import LSSMTC, SPMTC, Schedule
 
 
 def wide_rows(n=3000, d=60_000, per_row=30):
@@ -23,7 +23,9 @@ def wide_rows(n=3000, d=60_000, per_row=30):
 def test_sparse_rows_are_never_made_dense(membership):
     X, tasks = wide_rows(), np.arange(3000) % 3
     tracemalloc.start()
-    model = SPMTC(4, membership=membership, n_init=1, max_iter=2, warmup_iter=2, random_state=0).fit(X, tasks=tasks)
+    model = SPMTC(4, membership=membership, n_init=1, max_iter=2, pace=Schedule(warmup_iter=2), random_state=0).fit(
+        X, tasks=tasks
+    )
     model.predict(X, tasks=tasks)
     model.transform(X)
     peak = tracemalloc.get_traced_memory()[1]

@@ -38,8 +38,8 @@ def test_clusters_are_found_in_spite_of_missing_values(blobs, name):
     model = MODELS[name].fit(X, tasks=tasks)
     assert joint_accuracy(y, model.labels_, tasks) > 0.9
     assert_array_equal(model.predict(X, tasks=tasks), model.labels_)
-    for attribute in ("losses_", "task_centers_", "shared_centers_", "map_"):
-        assert np.isfinite(getattr(model, attribute)).all()
+    for values in (model.losses_, model.task_centers_, model.cluster_centers_, model.fitted_.rows.map):
+        assert np.isfinite(values).all()
     assert np.isfinite(model.score(X, tasks=tasks))
     assert np.isfinite(model.transform(X)).all()
     assert_allclose(model.predict_proba(X, tasks=tasks).sum(axis=1), 1)
@@ -72,7 +72,11 @@ def test_missing_values_of_rows_without_weight_do_not_matter(blobs):
     spoilt = X.copy()
     spoilt[weights == 0, 2] = np.nan
     first, second = (SPMTC(3, random_state=0).fit(A, tasks=tasks, sample_weight=weights) for A in (X, spoilt))
-    assert_allclose(first.shared_centers_ @ first.subspace_.T, second.shared_centers_ @ second.subspace_.T, atol=0.5)
+    assert_allclose(
+        first.fitted_.centers.M @ first.fitted_.centers.W.T,
+        second.fitted_.centers.M @ second.fitted_.centers.W.T,
+        atol=0.5,
+    )
     assert_array_equal(first.labels_[weights > 0], second.labels_[weights > 0])
 
 
@@ -81,7 +85,7 @@ def test_the_loss_of_a_row_is_that_of_a_whole_one(blobs):
     model = SPMTC(3, metric="euclidean", within_weight=0.0, task_offset="none", random_state=0).fit(X, tasks=tasks)
     half = X.copy()
     half[:, :2] = np.nan
-    Z = model.shared_centers_ @ model.subspace_.T
+    Z = model.fitted_.centers.M @ model.fitted_.centers.W.T
     apart = np.nansum((half[:, None] - Z) ** 2, axis=2)
     assert_allclose(-model.score_samples(half, tasks=tasks), apart.min(axis=1) * 5 / 3, rtol=1e-6)
 
@@ -119,7 +123,7 @@ def test_a_column_that_a_task_lacks_changes_little(blobs, metric):
     X[tasks == 1, 3] = np.nan
     model = SPMTC(3, metric=metric, random_state=0).fit(X, tasks=tasks)
     assert joint_accuracy(y, model.labels_, tasks) > 0.95
-    assert_array_equal(model.feature_presence_, [[True] * 5, [True, True, True, False, True], [True] * 5])
+    assert_array_equal(model.fitted_.has, [[True] * 5, [True, True, True, False, True], [True] * 5])
 
 
 def test_units_of_columns_do_not_matter_with_a_shared_metric(blobs):

@@ -137,7 +137,7 @@ def test_labels_are_the_most_probable_clusters_and_predicted_again(close, covari
     assert_array_equal(model.predict(X, tasks=tasks), model.labels_)
     assert_allclose(model.proportions_.sum(axis=1), 1)
     assert_allclose(model.cluster_sizes_.sum(axis=1), np.bincount(tasks))
-    assert_allclose(model.means_, model.shared_centers_ @ model.subspace_.T, atol=1e-8)
+    assert_allclose(model.means_, model.fitted_.centers.M @ model.fitted_.centers.W.T, atol=1e-8)
 
 
 @pytest.mark.parametrize("covariance_type", ["tied", "full", "diag"])
@@ -172,7 +172,7 @@ def test_an_absent_cluster_has_no_row_and_no_probability():
     assert_array_equal(model.proportions_[absent], 0)
     P = model.predict_proba(X, tasks=tasks)
     assert_array_equal(P[absent[tasks]], 0)
-    assert model.cluster_support_.shape == model.cluster_presence_.shape == (3, 4)
+    assert model.fitted_.support.shape == model.cluster_presence_.shape == (3, 4)
 
 
 def test_users_may_say_how_many_clusters_a_task_holds(blobs):
@@ -243,7 +243,7 @@ def test_trimmed_rows_never_count(close):
     X[::20] += 300 * np.random.default_rng(0).normal(size=X[::20].shape)
     model = mixture(weighting="hard", final_fraction=0.85, init=np.eye(4)[y]).fit(X, tasks=tasks)
     assert_array_equal(model.weights_[::20], 0)
-    assert model.fractions_[-1] == 0.85
+    assert model.fitted_.rows.fractions[-1] == 0.85
     assert np.abs(model.covariances_).max() < 100 < np.abs(np.cov(X.T)).max()
 
 
@@ -261,9 +261,9 @@ def test_a_task_with_nothing_in_common_keeps_its_own_centres():
     X, _, tasks = make_multitask_blobs(100, 6, n_tasks=3, n_clusters=3, separation=9, random_state=0)
     strange = rng.normal(size=(100, 6)) + 8 * rng.normal(size=(3, 6))[rng.integers(3, size=100)]
     model = mixture(3).fit(np.concatenate([X, strange]), tasks=np.concatenate([tasks, np.full(100, 9)]))
-    assert model.shrinkage_.shape == (4,)
-    assert_array_equal(model.within_weight_ == 1, [False, False, False, True])
-    assert_array_equal(model.shrinkage_ < 1, [False, False, False, True])
+    assert model.fitted_.model.sharing.rows[0].shape == (4,)
+    assert_array_equal(model.fitted_.within_weight == 1, [False, False, False, True])
+    assert_array_equal(model.fitted_.model.sharing.rows[0] < 1, [False, False, False, True])
     rows = strange[model.labels_[300:] == 0]
     assert_allclose(model.task_centers_[3, 0], rows.mean(axis=0), atol=0.1)
 

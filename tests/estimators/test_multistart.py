@@ -6,12 +6,12 @@ from numpy.testing import assert_array_equal
 
 from mtcluster import ASI, LSSMTC, SPMTC, Consensus
 from mtcluster.core import solver
-from mtcluster.core.pacing import Schedule
+from mtcluster.core.pacing import Stages
 from mtcluster.core.solver import still_best
 from mtcluster.core.starts import STARTS
-from mtcluster.estimators._multistart import best_of
-from mtcluster.estimators._progress import FitProgress
-from mtcluster.estimators._validation import open_rows
+from mtcluster.estimators.input import open_rows
+from mtcluster.estimators.plan import best_of
+from mtcluster.estimators.progress import FitProgress
 
 from ..core.tools import model_of
 
@@ -22,11 +22,11 @@ def engine(blobs):
 
 
 def run(engine, makers, seed=0):
-    progress = FitProgress(LSSMTC(4), ["given"] * len(makers), Schedule(), {})
+    progress = FitProgress(LSSMTC(4), ["given"] * len(makers), Stages(), {})
     return best_of(
         engine,
         model_of(0.5, 4, c=4),
-        Schedule(max_iter=2, tol=0),
+        Stages(max_iter=2, tol=0),
         makers,
         random_state=np.random.RandomState(seed),
         progress=progress,
@@ -98,9 +98,9 @@ def test_decisions_name_the_starts_that_were_tried(blobs, estimator, more, start
 
 def test_a_paced_fit_from_per_task_starts_is_the_plain_model(blobs):
     model = SPMTC(4, init="per-task", within_weight=0.5, random_state=0).fit(blobs.X, tasks=blobs.tasks)
-    assert_array_equal(model.within_weight_, 0.5)
+    assert_array_equal(model.fitted_.within_weight, 0.5)
     assert (model.decisions_.max_iter, model.decisions_.warmup_iter) == (50, 20)
-    assert model.task_offset_ == "none"
+    assert model.fitted_.task_offset == "none"
     assert len(model.objective_trace_) == 7
 
 

@@ -12,7 +12,7 @@ from sklearn.preprocessing import StandardScaler
 from mtcluster import ASI, LSSMTC, SPMTC, MultiTaskGaussianMixture
 from mtcluster.datasets import make_multitask_blobs
 from mtcluster.estimators import _base
-from mtcluster.estimators._numbers import asked_numbers, read_numbers
+from mtcluster.estimators.numbers import asked_numbers, read_numbers
 from mtcluster.model_selection import TaskKFold, select_n_clusters
 
 
@@ -162,7 +162,7 @@ def test_arrays_of_other_libraries(three):
     with sklearn.config_context(array_api_dispatch=True):
         model = SPMTC((2, 4), random_state=0).fit(xp.asarray(X), tasks=tasks)
     assert model.n_clusters_ == 3
-    assert model.shared_centers_.shape[0] == 3
+    assert model.fitted_.centers.M.shape[0] == 3
 
 
 def test_auto_compares_no_more_clusters_than_there_are_rows_for():

@@ -7,7 +7,7 @@ from scipy import sparse
 
 from mtcluster import LSSMTC, SPMTC, MultiTaskGaussianMixture
 from mtcluster.datasets import make_multitask_blobs
-from mtcluster.estimators._drift import Drift
+from mtcluster.estimators.changes import Drift
 from mtcluster.inspection import explain
 from mtcluster.interop import dump, load
 from mtcluster.metrics import clustering_accuracy
@@ -105,7 +105,7 @@ def test_new_tasks_join_and_old_ones_stay(blobs):
     model.partial_fit(X[tasks == 0] + 1.0, tasks=["new"] * int(np.sum(tasks == 0)))
     assert model.tasks_.tolist() == [0, 1, 2, "new"]
     assert_array_equal(model.labels_, before[tasks == 0])
-    assert set(model.task_indices_.tolist()) == {3}
+    assert set(model.fitted_.rows.tasks.tolist()) == {3}
     assert model.task_centers_.shape[0] == len(model.cluster_sizes_) == len(model.task_relatedness_) == 4
     assert_array_equal(model.predict(X, tasks=tasks), before)
     assert {row["task"] for row in model.drift_.table.rows()} == {"new"}
@@ -204,7 +204,7 @@ def test_a_loaded_model_goes_on(tmp_path):
         followed(one, stream[5:])
     assert_array_equal(model.labels_, again.labels_)
     assert str(model.drift_) == str(again.drift_)
-    assert_allclose(model.statistics_.T, again.statistics_.T)
+    assert_allclose(model.fitted_.sums.T, again.fitted_.sums.T)
 
 
 def test_a_refit_may_continue_a_stream():

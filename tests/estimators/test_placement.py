@@ -66,7 +66,7 @@ def test_a_new_task_of_few_rows_is_taken_to_lie_in_the_middle(placed, blobs):
     X = blobs.X[blobs.tasks == 0][:19]  # 5 rows per cluster would be 20
     found, notes = told(lambda: placed.predict(X, tasks=["new"] * 19, novelty="none"))
     assert "'new' has too few rows to tell where it lies: the shared centres decide about them." in notes[0]
-    shared = placed.shared_centers_ @ placed.subspace_.T
+    shared = placed.fitted_.centers.M @ placed.fitted_.centers.W.T
     nearest = ((X[:, None] - shared) ** 2).sum(axis=2).argmin(axis=1)
     assert_array_equal(found, nearest)
     _, enough = told(lambda: placed.predict(blobs.X[:20], tasks=["new"] * 20))
@@ -81,7 +81,7 @@ def test_a_number_against_its_text_is_the_usual_cause_and_is_told(plain, blobs):
 def test_rows_without_tasks_are_those_of_a_task_in_the_middle_and_nothing_is_said(plain, placed, blobs):
     for model in (plain, placed):
         found, notes = told(lambda model=model: model.predict(blobs.X))
-        shared = model.shared_centers_ @ model.subspace_.T
+        shared = model.fitted_.centers.M @ model.fitted_.centers.W.T
         assert_array_equal(found, ((blobs.X[:, None] - shared) ** 2).sum(axis=2).argmin(axis=1))
         assert notes == []
 
@@ -128,7 +128,7 @@ def test_a_new_task_is_placed_also_where_every_task_was_left_alone(blobs, shift)
     alone = Consensus(smoothings=((5, 1),), n_init_member=1, n_init_own=2, min_agreement=1.1)
     X = blobs.X + shift * blobs.tasks[:, None]
     model = SPMTC(4, init=alone, task_offset="mean", metric="euclidean", random_state=0).fit(X, tasks=blobs.tasks)
-    assert_array_equal(model.within_weight_, 1)
+    assert_array_equal(model.fitted_.within_weight, 1)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         warnings.simplefilter("error", RuntimeWarning)

@@ -68,7 +68,7 @@ def test_a_row_of_weight_0_counts_as_a_row_of_its_cluster(blobs):
 
 
 def test_shapes_are_tasks_by_clusters(model, blobs):
-    assert model.cluster_presence_.shape == model.cluster_support_.shape == model.cluster_sizes_.shape == (4, 6)
+    assert model.cluster_presence_.shape == model.fitted_.support.shape == model.cluster_sizes_.shape == (4, 6)
     assert ASI(3, random_state=0).fit(blobs.X).cluster_presence_.shape == (1, 3)
 
 

@@ -15,7 +15,7 @@ from sklearn.preprocessing import StandardScaler
 
 from mtcluster import ASI, LSSMTC, SPMTC, MultiTaskGaussianMixture
 from mtcluster.datasets import make_multitask_blobs
-from mtcluster.estimators._changes import Changes
+from mtcluster.estimators.changes import Changes
 from mtcluster.inspection import explain
 from mtcluster.interop import dump, load, to_kmeans
 from mtcluster.model_selection import stability
@@ -81,7 +81,7 @@ def test_a_number_is_the_index_in_every_array_though_a_cluster_has_died(name, ro
     assert first.labels_[y == 1][0] == gone
     assert np.mean(model.labels_ == first.labels_[kept]) > 0.95
     assert model.n_clusters_ == 4
-    assert model.task_centers_.shape[1] == model.shared_centers_.shape[0] == model.memberships_.shape[1] == 5
+    assert model.task_centers_.shape[1] == model.fitted_.centers.M.shape[0] == model.memberships_.shape[1] == 5
     assert model.cluster_sizes_[:, gone].sum() == 0
     assert not model.cluster_presence_[:, gone].any()
     assert_array_equal(model.predict(X[kept], tasks=tasks[kept]), model.labels_)

@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
 from mtcluster import ASI, LSSMTC, SPMTC, MultiTaskGaussianMixture
-from mtcluster.core.matching import match
+from mtcluster.core.relations import match
 from mtcluster.datasets import make_multitask_blobs
 from mtcluster.estimators import _base
 
@@ -73,7 +73,7 @@ MODELS = {
 def test_the_largest_is_that_of_the_label(model, blobs, as_container, dtype):
     X = as_container(blobs.X.astype(dtype))
     model.fit(X, tasks=blobs.tasks)
-    assert model.temperature_ > 0
+    assert model.fitted_.temperature > 0
     P = model.predict_proba(X, tasks=blobs.tasks)
     assert P.dtype == dtype
     check(P, model.labels_)
@@ -95,7 +95,7 @@ def test_dask_arrays_have_the_same(blobs):
     here = SPMTC(4, within_weight=0.5, random_state=0).fit(blobs.X, tasks=blobs.tasks)
     X = da.from_array(blobs.X, chunks=((50, 70), -1))
     there = SPMTC(4, within_weight=0.5, random_state=0).fit(X, tasks=blobs.tasks)
-    assert there.temperature_ == pytest.approx(here.temperature_)
+    assert there.fitted_.temperature == pytest.approx(here.fitted_.temperature)
     P = there.predict_proba(X, tasks=blobs.tasks)
     assert P.shape == (120, 4)
     check(P.compute(), there.labels_.compute())
@@ -107,16 +107,16 @@ def test_clusters_that_a_task_lacks_have_probability_0():
     model = SPMTC(5, random_state=0).fit(X, tasks=tasks)
     assert not model.cluster_presence_.all()
     P = model.predict_proba(X, tasks=tasks)
-    assert_array_equal(P > 0, (P > 0) & model.cluster_presence_[model.task_indices_])
+    assert_array_equal(P > 0, (P > 0) & model.cluster_presence_[model.fitted_.rows.tasks])
     check(P, model.labels_)
 
 
 def test_a_common_scale_of_the_columns_changes_nothing(blobs):
     euclidean = LSSMTC(4, metric="euclidean", random_state=0)
-    T = euclidean.fit(blobs.X, tasks=blobs.tasks).temperature_
+    T = euclidean.fit(blobs.X, tasks=blobs.tasks).fitted_.temperature
     P = euclidean.predict_proba(blobs.X, tasks=blobs.tasks)
     scaled = euclidean.fit(8 * blobs.X, tasks=blobs.tasks)
-    assert scaled.temperature_ == pytest.approx(64 * T)
+    assert scaled.fitted_.temperature == pytest.approx(64 * T)
     assert_allclose(scaled.predict_proba(8 * blobs.X, tasks=blobs.tasks), P, atol=1e-6)
 
 
@@ -124,13 +124,13 @@ def test_weights_have_no_scale_and_count(blobs):
     weights = np.random.default_rng(0).integers(1, 3, size=120)
     model = LSSMTC(4, within_weight=0.5, init=np.eye(4)[blobs.y], random_state=0)
     model.fit(blobs.X, tasks=blobs.tasks, sample_weight=weights)
-    assert model.fit(blobs.X, tasks=blobs.tasks, sample_weight=7 * weights).temperature_ == pytest.approx(
-        model.fit(blobs.X, tasks=blobs.tasks, sample_weight=weights).temperature_
+    assert model.fit(blobs.X, tasks=blobs.tasks, sample_weight=7 * weights).fitted_.temperature == pytest.approx(
+        model.fit(blobs.X, tasks=blobs.tasks, sample_weight=weights).fitted_.temperature
     )
-    heavy = model.temperature_
+    heavy = model.fitted_.temperature
     noisy = blobs.X + 3 * np.random.default_rng(1).normal(size=blobs.X.shape) * (weights == 1)[:, None]
-    even = model.fit(noisy, tasks=blobs.tasks).temperature_
-    assert heavy < model.fit(noisy, tasks=blobs.tasks, sample_weight=weights**6).temperature_ < even
+    even = model.fit(noisy, tasks=blobs.tasks).fitted_.temperature
+    assert heavy < model.fit(noisy, tasks=blobs.tasks, sample_weight=weights**6).fitted_.temperature < even
 
 
 def test_outliers_leave_the_others_sure():
@@ -144,8 +144,8 @@ def test_tasks_left_alone_have_their_own_temperature():
     unrelated = make_multitask_blobs(150, 6, n_tasks=1, n_clusters=4, separation=8, random_state=100)
     X[tasks == 3] = unrelated.X
     model = SPMTC(4, random_state=0).fit(50 * X, tasks=tasks)
-    assert (model.metric_, model.within_weight_[3]) == ("shared", 1)
-    assert 0.5 < model.temperature_ < 2 < 50**2 / 2 < model.own_temperature_ < 2 * 50**2
+    assert (model.decisions_.metric, model.fitted_.within_weight[3]) == ("shared", 1)
+    assert 0.5 < model.fitted_.temperature < 2 < 50**2 / 2 < model.fitted_.temperatures[3] < 2 * 50**2
     P = model.predict_proba(50 * X, tasks=tasks)
     check(P, model.labels_)
     assert np.all(P[tasks == 3].max(axis=1) > 0.25)
@@ -153,12 +153,12 @@ def test_tasks_left_alone_have_their_own_temperature():
         new = model.predict_proba(50 * X[tasks < 3], tasks=["new"] * 450)
     assert new.max(axis=1).mean() > 0.95
     related = model.fit(X[tasks < 3], tasks=tasks[tasks < 3])
-    assert not hasattr(related, "own_temperature_")
+    assert (related.fitted_.temperatures == related.fitted_.temperature).all()
 
 
 def test_without_anything_shared_a_new_task_has_the_temperature_of_the_metric(blobs):
     model = LSSMTC(4, metric="shared", within_weight=1.0, n_init=1, random_state=0).fit(blobs.X, tasks=blobs.tasks)
-    assert (model.metric_, model.temperature_) == ("shared", 1)
+    assert (model.decisions_.metric, model.fitted_.temperature) == ("shared", 1)
     check(model.predict_proba(blobs.X, tasks=blobs.tasks), model.labels_)
     check(model.predict_proba(blobs.X), model.predict(blobs.X))
 
@@ -167,22 +167,22 @@ def test_calibration_changes_nothing_else(blobs, monkeypatch):
     state = np.random.RandomState(0)
     model = SPMTC(4, random_state=state).fit(blobs.X, tasks=blobs.tasks)
     after = state.randint(2**31 - 1)
-    labels, losses, map_ = model.labels_, model.losses_, model.map_
+    labels, losses, map_ = model.labels_, model.losses_, model.fitted_.rows.map
     again = SPMTC(4, random_state=0).fit(blobs.X, tasks=blobs.tasks)
-    assert again.temperature_ == model.temperature_
+    assert again.fitted_.temperature == model.fitted_.temperature
     monkeypatch.setattr(_base, "temperatures", lambda *given: np.ones(3))
     state = np.random.RandomState(0)
     without = SPMTC(4, random_state=state).fit(blobs.X, tasks=blobs.tasks)
-    assert without.temperature_ == 1
+    assert without.fitted_.temperature == 1
     assert state.randint(2**31 - 1) == after
     assert_array_equal(without.labels_, labels)
     assert_array_equal(without.losses_, losses)
-    assert_array_equal(without.map_, map_)
+    assert_array_equal(without.fitted_.rows.map, map_)
 
 
 def test_memberships_that_are_no_labels_have_no_temperature(blobs):
     model = LSSMTC(4, within_weight=0.5, n_init=1, random_state=0).fit(blobs.X, tasks=blobs.tasks)
-    assert isinstance(model.temperature_, float)
+    assert isinstance(model.fitted_.temperature, float)
     model.set_params(membership="nonnegative").fit(blobs.X, tasks=blobs.tasks)
     assert not hasattr(model, "temperature_")
     assert_array_equal(model.predict_proba(blobs.X, tasks=blobs.tasks), model.memberships_)
@@ -215,8 +215,8 @@ DEGENERATE = {
 def test_whatever_the_rows_are(model, name):
     X, tasks, c = DEGENERATE[name]
     model.set_params(n_clusters=c).fit(X, tasks=tasks)
-    assert np.isfinite(model.temperature_)
-    assert model.temperature_ > 0
+    assert np.isfinite(model.fitted_.temperature)
+    assert model.fitted_.temperature > 0
     P = model.predict_proba(X, tasks=tasks)
     check(P, model.labels_)
     if c == 1:

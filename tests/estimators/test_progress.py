@@ -7,9 +7,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from mtcluster import LSSMTC, SPMTC
-from mtcluster.core.pacing import Schedule
-from mtcluster.estimators._progress import FitProgress, bar, tell, warn_user, watched
+from mtcluster import LSSMTC, SPMTC, Schedule
+from mtcluster.core.pacing import Stages
+from mtcluster.estimators.progress import FitProgress, bar, tell, warn_user, watched
 
 
 class Listener:
@@ -24,7 +24,9 @@ class Listener:
 
 
 def test_a_listener_hears_of_every_stage_of_every_start(blobs):
-    model = SPMTC(4, within_weight=0.5, init="pooled", n_init=2, max_iter=3, warmup_iter=2, random_state=0)
+    model = SPMTC(
+        4, within_weight=0.5, init="pooled", n_init=2, max_iter=3, pace=Schedule(warmup_iter=2), random_state=0
+    )
     listener = Listener()
     with watched(model, listener):
         model.fit(blobs.X, tasks=blobs.tasks)
@@ -60,7 +62,7 @@ def test_a_listener_changes_no_result(blobs):
 
 def test_lines_name_start_stage_iterations_and_objective(capsys):
     model = SimpleNamespace(verbose=1)
-    progress = FitProgress(model, ["random", "pooled"], Schedule((0.5, 1.0), warmup_iter=1), {})
+    progress = FitProgress(model, ["random", "pooled"], Stages((0.5, 1.0), warmup_iter=1), {})
     assert progress.n_stages == 3
     watch = progress.start(1)
     for fraction, iteration, value in [(0.0, 0, 9.0), (0.5, 0, 8.0), (0.5, 1, 7.0), (1.0, 0, 6.0)]:
@@ -75,7 +77,7 @@ def test_lines_name_start_stage_iterations_and_objective(capsys):
 
 
 def test_a_start_without_iterations_says_nothing(capsys):
-    FitProgress(SimpleNamespace(verbose=1), ["random"], Schedule(), {}).start(0).end()
+    FitProgress(SimpleNamespace(verbose=1), ["random"], Stages(), {}).start(0).end()
     assert capsys.readouterr().out == ""
 
 
@@ -105,7 +107,7 @@ def with_callbacks(log, stop_after=None):
 
 def test_callbacks_see_nested_tasks_that_all_end():
     log = []
-    progress = FitProgress(with_callbacks(log), ["random"], Schedule((0.5, 1.0)), {"X": None})
+    progress = FitProgress(with_callbacks(log), ["random"], Stages((0.5, 1.0)), {"X": None})
     watch = progress.start(0)
     for fraction in (0.5, 0.5, 1.0):
         assert watch(fraction, 0, 1.0) is False
@@ -118,7 +120,7 @@ def test_callbacks_see_nested_tasks_that_all_end():
 
 
 def test_a_callback_that_asks_to_stop_ends_the_stage():
-    watch = FitProgress(with_callbacks([], stop_after=2), ["random"], Schedule(), {}).start(0)
+    watch = FitProgress(with_callbacks([], stop_after=2), ["random"], Stages(), {}).start(0)
     assert [watch(1.0, 0, 1.0), watch(1.0, 1, 1.0)] == [False, True]
 
 

@@ -11,7 +11,7 @@ from scipy import sparse
 
 from mtcluster import SPMTC
 from mtcluster._utils.tasks import encode_tasks, positions
-from mtcluster.estimators._validation import read_tasks, read_weights
+from mtcluster.estimators.input import read_tasks, read_weights
 
 LABELS = st.one_of(
     st.integers(-5, 5),

@@ -86,7 +86,9 @@ def test_any_model_with_more_features_than_clusters_converts_exactly(seed, c, d,
         found, wanted = model.to_kmeans(task).predict(rows), model.predict(rows, tasks=[task] * 300)
     differ = np.flatnonzero(found != wanted)
     C = model.task_centers_[seed % 2]
-    shared = model.task_offsets_[seed % 2] + model.task_scales_[seed % 2] * (model.shared_centers_ @ model.subspace_.T)
+    shared = model.fitted_.centers.offsets.b[seed % 2] + model.task_scales_[seed % 2] * (
+        model.shared_centers_ @ model.subspace_.T
+    )
     losses = weight * ((rows[:, None] - C) ** 2).sum(axis=2) + (1 - weight) * ((rows[:, None] - shared) ** 2).sum(
         axis=2
     )

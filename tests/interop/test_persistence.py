@@ -14,6 +14,7 @@ import pytest
 import sklearn
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from mtcluster.estimators._harmony import Harmonized
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.cluster import KMeans
@@ -28,7 +29,6 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from mtcluster import ASI, LSSMTC, SPMTC, MultiTaskGaussianMixture, PerTask, Pooled
 from mtcluster.consensus import Consensus
 from mtcluster.datasets import make_multitask_blobs
-from mtcluster.estimators._harmony import Harmonized
 from mtcluster.inspection import LabelDescription
 from mtcluster.interop._persistence import SEAL
 from mtcluster.preprocessing import TablePreprocessor

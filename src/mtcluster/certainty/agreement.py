@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..core.arrays import Array
-from ..core.matching import match
+from ..core.relations import match
 from .refits import Refitted
 
 

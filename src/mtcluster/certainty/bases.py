@@ -17,20 +17,19 @@ from ..core import jobs
 from ..core.arrays import Array
 from ..core.blocks import Blocks
 from ..core.geometry import Tied
-from ..core.kmeans import NOWHERE, seeds
 from ..core.memberships import Responsibilities
 from ..core.model import Model
-from ..core.offsets import Offsets
-from ..core.sharing import Share, Shrink
+from ..core.sharing import Offsets, Share, Shrink
 from ..core.solver import alternate, first_state, state_at
-from .refits import SEEDED, Setting, centered, located
+from ..core.starts import NOWHERE, seeds
+from .refits import HALF_SEEDED, Setting, centered, located
 from .view import View
 
-SEEDINGS = 4  # of each kind of start for each number
-SEED_ITER, TRIAL_ITER, MAX_ITER, TOL = 8, 5, 15, 1e-4
-PRICE = 0.5  # of a parameter of a centre, in units of log N / N
-KEPT = 2  # mixtures of each number that are fitted to the end
-LIGHT = Consensus(smoothings=((5, 2), (10, 4), (15, 4)), n_seedings=6, n_init_member=2, n_init_own=3)
+BASE_SEEDINGS = 4  # of each kind of start for each number
+BASE_SEED_ITER, BASE_TRIAL_ITER, BASE_ITER, BASE_TOL = 8, 5, 15, 1e-4
+PARAMETER_PRICE = 0.5  # of a parameter of a centre, in units of log N / N
+BASE_KEPT = 2  # mixtures of each number that are fitted to the end
+LIGHT_CONSENSUS = Consensus(smoothings=((5, 2), (10, 4), (15, 4)), n_seedings=6, n_init_member=2, n_init_own=3)
 
 
 def find_bases(view: View, numbers: list[int], seed: int) -> list[Setting]:
@@ -56,15 +55,15 @@ def _measured(view: View, numbers: list[int], seed: int) -> list[Setting]:
     weights = rows.apply(jobs.unit_weights, outputs=1)[0]
     judge = Judge(geometry, geometry.spread(rows, weights, np.ones(m, dtype=bool)), rows.origins, rows.summary.means)
     state = first_state(rows, model, starts * len(choices), energy=False)
-    state = alternate(rows, model, state, max_iter=TRIAL_ITER, tol=TOL).state
+    state = alternate(rows, model, state, max_iter=BASE_TRIAL_ITER, tol=BASE_TOL).state
     values = judge(*sums_of(rows, state, c), free, asked)
-    best = sorted(run for number in numbers for run in _leading(values, asked == number, KEPT))
-    state = alternate(rows, model.take("R", best), state.runs(rows, best), max_iter=MAX_ITER, tol=TOL).state
+    best = sorted(run for number in numbers for run in _leading(values, asked == number, BASE_KEPT))
+    state = alternate(rows, model.take("R", best), state.runs(rows, best), max_iter=BASE_ITER, tol=BASE_TOL).state
     values = judge(*sums_of(rows, state, c), free[best], asked[best])
     N, settings = float(judge.spread.total[0]), []
     for number in numbers:
         [lead] = _leading(values, asked[best] == number, 1)
-        value = float(values[lead]) + PRICE * number * rows.n_features * np.log(N) / N
+        value = float(values[lead]) + PARAMETER_PRICE * number * rows.n_features * np.log(N) / N
         labels, run = [P[lead].argmax(axis=0) for P in state.Ps], best[lead]
         settings.append(_described(rows, labels, number, bool(free[run]), float(kappa[run]), value))
     return settings
@@ -85,12 +84,12 @@ def _described(rows: Blocks, labels: list[Array], number: int, free: bool, kappa
 def _plain(view: View, number: int, seed: int) -> Setting:
     """By votes of quick fits with the Euclidean metric, each of which may leave tasks alone."""
     m = len(view.rows.origins)
-    ballot = Ballot(LIGHT, view.embedding, number, np.random.default_rng([seed, 8, number]))
+    ballot = Ballot(LIGHT_CONSENSUS, view.embedding, number, np.random.default_rng([seed, 8, number]))
     shares, owns = ballot.vote(view.embedding)
     labels, _, _, alone = ballot.compare(shares, owns)
     if alone.any():
         labels = ballot.again(shares, owns, alone)
-    share = np.where(alone, 1.0, LIGHT.within_weight if m > 1 else 0.0)
+    share = np.where(alone, 1.0, LIGHT_CONSENSUS.within_weight if m > 1 else 0.0)
     return Setting(labels, number, np.zeros(view.rows.origins.shape), share, np.ones((m, number), bool))
 
 
@@ -116,30 +115,32 @@ def _starts(view: View, numbers: list[int], seed: int) -> list[list[Array]]:
 
 def _kmeans(rows: Blocks, numbers: list[int], offsets: Offsets, seed: list[int]) -> list[list[Array]]:
     """The best of some seedings of all rows, for each number."""
-    c, Z = max(numbers), np.zeros((len(numbers) * SEEDINGS, max(numbers), rows.n_features))
+    c, Z = max(numbers), np.zeros((len(numbers) * BASE_SEEDINGS, max(numbers), rows.n_features))
     for g, number in enumerate(numbers):
-        rng, at = np.random.default_rng([*seed, number]), slice(g * SEEDINGS, (g + 1) * SEEDINGS)
-        Z[at, :number] = seeds(rows.place.blocks, number, offsets, rng, SEEDINGS, SEEDED)
+        rng, at = np.random.default_rng([*seed, number]), slice(g * BASE_SEEDINGS, (g + 1) * BASE_SEEDINGS)
+        Z[at, :number] = seeds(rows.place.blocks, number, rng, BASE_SEEDINGS, HALF_SEEDED, offsets)
     model = Model(c, Share.of(0.0), c, holds=_first(numbers), offsets=offsets)
     state = state_at(rows, model, Z)
-    result = alternate(rows, model, state, max_iter=SEED_ITER, tol=SEED_TOL)
-    best = np.reshape(result.final, (len(numbers), SEEDINGS)).argmin(axis=1) + SEEDINGS * np.arange(len(numbers))
+    result = alternate(rows, model, state, max_iter=BASE_SEED_ITER, tol=SEED_TOL)
+    best = np.reshape(result.final, (len(numbers), BASE_SEEDINGS)).argmin(axis=1) + BASE_SEEDINGS * np.arange(
+        len(numbers)
+    )
     return [[P[run] for P in result.state.Ps] for run in best]
 
 
 def _by_task(rows: Blocks, numbers: list[int], seed: list[int]) -> list[list[Array]]:
     """Each task on its own, clusters matched across tasks, for each number."""
     c, blocks = max(numbers), rows.place.blocks
-    Ms = np.zeros((len(numbers) * SEEDINGS, len(blocks), c, rows.n_features))
+    Ms = np.zeros((len(numbers) * BASE_SEEDINGS, len(blocks), c, rows.n_features))
     for g, number in enumerate(numbers):
-        rng, at = np.random.default_rng([*seed, number]), slice(g * SEEDINGS, (g + 1) * SEEDINGS)
-        Ms[at, :, :number] = np.stack([seeds([b], number, NOWHERE, rng, SEEDINGS, SEEDED) for b in blocks], axis=1)
+        rng, at = np.random.default_rng([*seed, number]), slice(g * BASE_SEEDINGS, (g + 1) * BASE_SEEDINGS)
+        Ms[at, :, :number] = np.stack([seeds([b], number, rng, BASE_SEEDINGS, HALF_SEEDED) for b in blocks], axis=1)
     model = Model(c, Share.of(1.0), c, holds=_first(numbers))
-    state = alternate(rows, model, state_at(rows, model, Ms[:, 0], Ms), max_iter=SEED_ITER, tol=SEED_TOL).state
+    state = alternate(rows, model, state_at(rows, model, Ms[:, 0], Ms), max_iter=BASE_SEED_ITER, tol=SEED_TOL).state
     labels = sorted_by_task(rows, state, len(numbers), 1)
     return matched(rows, Model(c, Share.of(1.0), c), labels, numbers, price=UNMATCHED)
 
 
 def _first(numbers: list[int]) -> Array:
     """(R, 1, c) the clusters of each seeding: the first of all, as many as its number."""
-    return (np.arange(max(numbers)) < np.repeat(numbers, SEEDINGS)[:, None])[:, None]
+    return (np.arange(max(numbers)) < np.repeat(numbers, BASE_SEEDINGS)[:, None])[:, None]

@@ -25,7 +25,7 @@ N_REFITS = 6
 N_SEEDINGS = 1  # starts of a refit, beside the labels at hand
 N_REFERENCES = 3
 STABLE_CLUSTER = 0.85  # Jaccard index
-LEAST_ROWS = 10  # of a cluster
+FEWEST_ROWS = 10  # of a cluster
 SEPARATED = 0.65  # density between two clusters, relative to that at the sparser of their centres
 PROBED = range(2, 11)  # numbers that tell whether there is structure at all
 STRUCTURE = 0.9  # share of the data sets without clusters that are less stable, over all numbers
@@ -78,7 +78,7 @@ class Number:
         """Whether the number counts."""
         sizes = np.bincount(self.labels, minlength=self.n_clusters)
         stable = self.weakest >= STABLE_CLUSTER and self.stability >= np.median(self.reference)
-        return bool(sizes.min() >= LEAST_ROWS and stable and self.predicted and self.between <= SEPARATED)
+        return bool(sizes.min() >= FEWEST_ROWS and stable and self.predicted and self.between <= SEPARATED)
 
 
 @dataclass(frozen=True)

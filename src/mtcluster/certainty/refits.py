@@ -16,17 +16,16 @@ from ..core.arrays import Array
 from ..core.blocks import Blocks, Weight
 from ..core.centers import Centers
 from ..core.geometry import Identity, Tied
-from ..core.kmeans import NOWHERE, seeds
-from ..core.matching import match
 from ..core.model import Model
 from ..core.mstep import shared_centers
-from ..core.offsets import Offsets
-from ..core.sharing import Share
+from ..core.relations import match
+from ..core.sharing import Offsets, Share
 from ..core.solver import alternate, first_state, race, state_at
+from ..core.starts import seeds
 
-SEEDED = 600  # rows that seeds are drawn from, where there are more
-SEED_ITER, TRIAL_ITER, MAX_ITER, TOL = 4, 4, 8, 5e-4
-TOGETHER = 2**17  # rows times runs that are fitted side by side
+HALF_SEEDED = 600  # rows that seeds are drawn from, where there are more
+HALF_SEED_ITER, HALF_TRIAL_ITER, HALF_ITER, HALF_TOL = 4, 4, 8, 5e-4
+MOST_TOGETHER = 2**17  # rows times runs that are fitted side by side
 
 
 @dataclass(frozen=True)
@@ -136,7 +135,7 @@ def refit_all(
     """
     found: dict[int, Refitted] = {}
     for group in _groups(rows, settings, parts, n_seedings + given):
-        runs = [Run(settings[g], part) for g in group for part in parts[g]]
+        runs = [Refit(settings[g], part) for g in group for part in parts[g]]
         drawn = [len(parts[g]) * n_seedings for g in group]
         model, labels, centers = _fit(rows, runs, measured, n_seedings, drawn, [rngs[g] for g in group], given)
         first = 0
@@ -148,7 +147,7 @@ def refit_all(
 
 
 @dataclass(frozen=True)
-class Run:
+class Refit:
     """A refit: what is fitted, and to which rows."""
 
     setting: Setting
@@ -163,7 +162,7 @@ def _groups(rows: Blocks, settings: list[Setting], parts: list[list[Part]], n_st
     for g in sorted(range(len(settings)), key=lambda g: settings[g].alone.tolist()):
         size = len(parts[g]) * n_starts * n
         fits = made and np.array_equal(settings[made[-1][0]].alone, settings[g].alone)
-        if fits and sizes[-1] + size <= TOGETHER:
+        if fits and sizes[-1] + size <= MOST_TOGETHER:
             made[-1].append(g)
             sizes[-1] += size
         else:
@@ -174,7 +173,7 @@ def _groups(rows: Blocks, settings: list[Setting], parts: list[list[Part]], n_st
 
 def _fit(
     rows: Blocks,
-    runs: list[Run],
+    runs: list[Refit],
     measured: bool,
     n_seedings: int,
     drawn: list[int],
@@ -193,13 +192,13 @@ def _fit(
     every = np.repeat(np.arange(len(runs)), n_seedings + given)
     trial = model.take("R", every)
     state = replace(first_state(rows, trial, starts, energy=False), weights=[Weight(w[every], None) for w in counted])
-    best = race(rows, trial, state, every, max_iter=TRIAL_ITER, tol=TOL).state
+    best = race(rows, trial, state, every, max_iter=HALF_TRIAL_ITER, tol=HALF_TOL).state
     best = replace(best, weights=[Weight(w, None) for w in counted])
-    state = alternate(rows, model, best, max_iter=MAX_ITER, tol=TOL).state
+    state = alternate(rows, model, best, max_iter=HALF_ITER, tol=HALF_TOL).state
     return model, np.concatenate(state.Ps, axis=1), state.centers
 
 
-def _model(rows: Blocks, runs: list[Run], measured: bool) -> Model:
+def _model(rows: Blocks, runs: list[Refit], measured: bool) -> Model:
     """The model of all runs. A task that is left out has no centres of its own, nor have the others then."""
     m, c, us = len(rows.origins), max(run.setting.n_clusters for run in runs), [b.u for b in rows.place.blocks]
     holds, log_shares = np.zeros((len(runs), m, c), dtype=bool), np.zeros((len(runs), m, c))
@@ -222,7 +221,7 @@ def _model(rows: Blocks, runs: list[Run], measured: bool) -> Model:
 
 def _sown(
     rows: Blocks,
-    runs: list[Run],
+    runs: list[Refit],
     model: Model,
     weights: list[Array],
     n: int,
@@ -239,11 +238,11 @@ def _sown(
     for size, rng in zip(drawn, rngs, strict=True):
         setting = runs[first // n].setting
         offsets = Offsets.of(setting.offsets[sharing])
-        found = seeds(some, setting.n_clusters, offsets, rng, size, SEEDED)
+        found = seeds(some, setting.n_clusters, rng, size, HALF_SEEDED, offsets)
         for i, held in enumerate(np.asarray(holds[first : first + size].any(axis=1))):
             Z[first + i, held] = found[i, : held.sum()]
         for k in np.flatnonzero(alone):
-            own_seeds[first, k] = seeds([blocks[k]], setting.n_clusters, NOWHERE, rng, size, SEEDED)
+            own_seeds[first, k] = seeds([blocks[k]], setting.n_clusters, rng, size, HALF_SEEDED)
         first += size
     placed = model.offsets.take("R", np.repeat(np.arange(len(runs)), n))
     plain = Model(c, Share.of(np.where(alone, 1.0, 0.0)), c, holds=holds, offsets=placed)
@@ -252,7 +251,7 @@ def _sown(
         Ms[at : at + len(found), k, : found.shape[1]] = found
     state = state_at(rows, plain, Z, Ms)
     state = replace(state, weights=[Weight(np.repeat(w, n, axis=0), None) for w in weights])
-    state = alternate(rows, plain, state, max_iter=SEED_ITER, tol=TOL).state
+    state = alternate(rows, plain, state, max_iter=HALF_SEED_ITER, tol=HALF_TOL).state
     return [
         _renumbered(runs[i // n].setting, [P[i] for P in state.Ps], [w[i // n] for w in weights])
         for i in range(len(holds))

@@ -13,7 +13,7 @@ from .._utils.text import listed
 from ..core.arrays import Array
 from .counting import SEPARATED, Counted, Number
 
-SHOWN = 0.02  # share of a cluster from which on a part of it is shown in the tree
+NUMBERS_SHOWN = 0.02  # share of a cluster from which on a part of it is shown in the tree
 
 
 @dataclass(frozen=True)
@@ -143,7 +143,7 @@ def _splits(coarse: Number, fine: Number) -> list[dict[str, Any]]:
     shares = table / np.maximum(table.sum(axis=1, keepdims=True), 1)
     return [
         {"coarse": coarse.n_clusters, "fine": fine.n_clusters, "parent": i, "child": j, "share": float(shares[i, j])}
-        for i, j in np.argwhere(shares >= SHOWN).tolist()
+        for i, j in np.argwhere(shares >= NUMBERS_SHOWN).tolist()
     ]
 
 

@@ -14,7 +14,7 @@ from ..core.blocks import Blocks
 from .refits import Refitted, distances
 
 WINDOW = 0.15  # of the distance between two centres, on either side of a centre or of the middle
-NEIGHBORS = 0.9  # of half their distance: no other centre lies nearer to the middle of two neighbours
+GABRIEL = 0.9  # of half their distance: no other centre lies nearer to the middle of two neighbours
 
 
 def counts(rows: Blocks, fits: Refitted, orders: Array, codes: Array, weights: Array) -> Array:
@@ -88,4 +88,4 @@ def _neighbors(apart: Array) -> Array:
     """(m, c, c) pairs of clusters of each task between which no other centre lies (a Gabriel graph)."""
     middle = (apart[:, :, None, :] + apart[:, None, :, :]) / 2 - apart[:, :, :, None] / 4  # (m, i, j, other)
     middle = np.where(np.isnan(middle), np.inf, middle)
-    return (middle.min(axis=3) >= NEIGHBORS * apart / 4) & (apart > 0)
+    return (middle.min(axis=3) >= GABRIEL * apart / 4) & (apart > 0)

@@ -50,16 +50,11 @@ class Parser(argparse.ArgumentParser):
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run `mtcluster` with the given arguments, by default those of the process, and return its exit code."""
-    parser = make_parser(list(sys.argv[1:] if argv is None else argv))
+    parser = make_parser()
     arguments = parser.parse_args(argv)
     if arguments.command is None:
         parser.print_help()
         return 2
-    if arguments.command == "benchmark":
-        from ..benchmark.command import run
-
-        with stopping.working():
-            return run(arguments)
     if arguments.command == "demo":
         from . import demo
 
@@ -160,8 +155,8 @@ def _print(arguments: argparse.Namespace, result: dict[str, Any], lines: Callabl
     return 0
 
 
-def make_parser(argv: Sequence[str]) -> Parser:
-    """Build the parser; the options of `benchmark` are imported only if it is called."""
+def make_parser() -> Parser:
+    """Build the parser."""
     parser = Parser(prog="mtcluster", description="Cluster related data sets together.")
     parser.add_argument("--version", action="version", version=f"mtcluster {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", parser_class=Parser)
@@ -170,11 +165,4 @@ def make_parser(argv: Sequence[str]) -> Parser:
     options.add_demo(
         commands.add_parser("demo", help="cluster scikit-learn's digits, as three tasks, with four methods")
     )
-    benchmark = commands.add_parser("benchmark", help="repeat published experiments, and compare with other methods")
-    if "benchmark" in argv[:1]:
-        from ..benchmark.command import BENCHMARKS, add_arguments
-
-        which = benchmark.add_subparsers(dest="benchmark", metavar="NAME", required=True, parser_class=Parser)
-        for name, one in BENCHMARKS.items():
-            add_arguments(which.add_parser(name, help=one.help), name)
     return parser

@@ -9,9 +9,8 @@ import numpy as np
 
 from ..core.arrays import Array
 from ..core.blocks import Blocks
-from ..core.matching import adjusted_rand
-from ..core.relations import align, relatedness
-from ..core.resizing import resized
+from ..core.relations import adjusted_rand, align, relatedness
+from ..core.renumbering import resized
 from .embedding import Embedding
 from .members import Starts, blocks_of, fit_from, fit_members
 from .vote import vote

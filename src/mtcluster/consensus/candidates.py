@@ -18,9 +18,8 @@ from ..core.blocks import Blocks
 from ..core.geometry import Tied
 from ..core.memberships import Binary, Responsibilities
 from ..core.model import Model, State
-from ..core.offsets import Offsets
-from ..core.resizing import resized
-from ..core.sharing import Share, Shrink
+from ..core.renumbering import resized
+from ..core.sharing import Offsets, Share, Shrink
 from ..core.solver import alternate, first_state
 from .embedding import Embedding
 from .judging import Judge
@@ -29,8 +28,12 @@ from .scales import whitened
 from .vote import vote
 
 SMOOTHING = (5, 2)  # neighbours and steps of the rows that half of the starts are found on
-SEED_ITER, TRIAL_ITER, MAX_ITER = 8, 5, 25  # iterations: of k-means for starts, of all mixtures, of those that go on
-SEED_TOL, TOL = 5e-4, 1e-4
+CANDIDATE_SEED_ITER, CANDIDATE_TRIAL_ITER, CANDIDATE_ITER = (
+    8,
+    5,
+    25,
+)  # iterations: of k-means for starts, of all mixtures, of those that go on
+SEED_TOL, CANDIDATE_TOL = 5e-4, 1e-4
 UNMATCHED = 2.0  # price at which a cluster of a task on its own stays unmatched, in widths of its clusters
 SHRINKAGES = (np.inf, 10.0)  # κ: no centres of their own, or such that are drawn to the shared ones by ten rows
 
@@ -87,10 +90,12 @@ class Candidates:
         )  # fmt: skip
         judge = self._judge(rows, geometry)
         state = first_state(rows, model, labels * len(settings), energy=False)
-        found = alternate(rows, model, state, max_iter=TRIAL_ITER, tol=TOL).state
+        found = alternate(rows, model, state, max_iter=CANDIDATE_TRIAL_ITER, tol=CANDIDATE_TOL).state
         best = _order(judge(*sums_of(rows, found, n_clusters), free))[: self.n_kept]
         best = np.sort(best).tolist()
-        found = alternate(rows, model.take("R", best), found.runs(rows, best), max_iter=MAX_ITER, tol=TOL).state
+        found = alternate(
+            rows, model.take("R", best), found.runs(rows, best), max_iter=CANDIDATE_ITER, tol=CANDIDATE_TOL
+        ).state
         free, kappa = free[best], kappa[best]
         values = judge(*sums_of(rows, found, n_clusters), free)
         order = _order(values)
@@ -119,14 +124,14 @@ class Candidates:
             for Ys in _located(kind):
                 rows = Blocks(blocks_of(Ys, kind.us, kind.unit))
                 begun = pooled(rows, together, self.n_seedings, rng)
-                result = alternate(rows, together, begun, max_iter=SEED_ITER, tol=SEED_TOL)
+                result = alternate(rows, together, begun, max_iter=CANDIDATE_SEED_ITER, tol=SEED_TOL)
                 best = leading(np.array(result.final), 1, n_starts)
                 found += [[P[run] for P in result.state.Ps] for run in best]
             if len(kind.Ys) == 1 or kind is white:
                 continue
             rows = Blocks(blocks_of(kind.Ys, kind.us, kind.unit))
             state = alternate(
-                rows, apart, by_task(rows, apart, self.n_seedings, rng), max_iter=SEED_ITER, tol=SEED_TOL
+                rows, apart, by_task(rows, apart, self.n_seedings, rng), max_iter=CANDIDATE_SEED_ITER, tol=SEED_TOL
             ).state
             found += matched(rows, apart, sorted_by_task(rows, state, 1, 1), price=UNMATCHED)
         return found

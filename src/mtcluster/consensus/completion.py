@@ -10,19 +10,27 @@ import numpy as np
 
 from ..core.arrays import Array
 from ..core.blocks import Block, Blocks, make_block
-from ..core.completing import completed
+from ..core.gaps import completed
 from ..core.geometry import STRENGTH, Tied
-from ..core.kmeans import kmeans
 from ..core.model import Model
 from ..core.sharing import Shrink
 from ..core.solver import alternate, first_state
+from ..core.starts import kmeans
 from .members import blocks_of
-from .scales import ROUNDING, whitened, within_covariance
+from .scales import VALUE_ROUNDING, whitened, within_covariance
 
 FREE = 1e-9  # κ: the centre of a task is the mean of its rows
-SMALL, LEAST, MOST = 50, 10, 30  # rows of a small cluster, and how many of these there are
-MAX_ITER, FEW_ITER, TOL = 8, 2, 1e-3  # of a model, and of one whose many clusters only stand for a density
-DIRECTIONS, ROUNDS = 10, 20  # that wide rows follow, and how often these are found again
+SMALL_CLUSTER, FEWEST_SMALL, MOST_SMALL_CLUSTERS = (
+    50,
+    10,
+    30,
+)  # rows of a small cluster, and how many of these there are
+COMPLETION_ITER, FEW_ITER, COMPLETION_TOL = (
+    8,
+    2,
+    1e-3,
+)  # of a model, and of one whose many clusters only stand for a density
+COMPLETED_DIRECTIONS, COMPLETION_ROUNDS = 10, 20  # that wide rows follow, and how often these are found again
 
 
 def has_gaps(sample: list[Block]) -> bool:
@@ -41,8 +49,8 @@ def complete(sample: list[Block], dimensions: int) -> list[Block]:
     prior = np.diag(_variances(sample))
     model = Model(1, Shrink.of(FREE), 1, geometry=Tied.of(prior))
     found = by_clusters(sample, model, [np.zeros(len(block), dtype=np.intp) for block in sample])
-    many = min(n // SMALL, MOST)
-    if many < LEAST:
+    many = min(n // SMALL_CLUSTER, MOST_SMALL_CLUSTERS)
+    if many < FEWEST_SMALL:
         return found
     us = [block.u.astype(np.float64) for block in sample]
     cov = within_covariance([_rows(block) for block in found], us, None, STRENGTH)
@@ -52,10 +60,10 @@ def complete(sample: list[Block], dimensions: int) -> list[Block]:
     return by_clusters(sample, model, labels, FEW_ITER)
 
 
-def by_clusters(sample: list[Block], model: Model, labels: list[Array], max_iter: int = MAX_ITER) -> list[Block]:
+def by_clusters(sample: list[Block], model: Model, labels: list[Array], max_iter: int = COMPLETION_ITER) -> list[Block]:
     """The rows with what their cluster expects, after a few iterations of a model from these labels."""
     rows = Blocks([make_block(_rows(b), b.u.astype(np.float64), b.origin.astype(np.float64)) for b in sample])
-    state = alternate(rows, model, first_state(rows, model, [labels]), max_iter=max_iter, tol=TOL).state
+    state = alternate(rows, model, first_state(rows, model, [labels]), max_iter=max_iter, tol=COMPLETION_TOL).state
     terms = model.terms(state.centers, rows.origins, gaps=True)
     assert terms.gaps is not None
     found = []
@@ -81,14 +89,16 @@ def _variances(sample: list[Block]) -> Array:
     """(d,) of each column around the means of the tasks; that of a usual column where it has none."""
     apart = np.concatenate([_rows(block) - block.origin for block in sample])
     found = np.nanmean(apart**2, axis=0)
-    usable = found > (ROUNDING * np.nanmax(np.abs(np.concatenate([_rows(block) for block in sample])), axis=0)) ** 2
+    usable = (
+        found > (VALUE_ROUNDING * np.nanmax(np.abs(np.concatenate([_rows(block) for block in sample])), axis=0)) ** 2
+    )
     return np.where(usable, found, np.median(found[usable]) if usable.any() else 1.0)
 
 
 def constant_columns(X: Array) -> Array:
     """(d,) columns that hold one value alone, up to rounding: they say nothing."""
     low, high = np.nanmin(X, axis=0), np.nanmax(X, axis=0)
-    return high - low <= ROUNDING * np.maximum(np.abs(low), np.abs(high))
+    return high - low <= VALUE_ROUNDING * np.maximum(np.abs(low), np.abs(high))
 
 
 def _by_directions(sample: list[Block]) -> list[Block]:
@@ -100,7 +110,7 @@ def _by_directions(sample: list[Block]) -> list[Block]:
     means = np.stack([block.origin for block in sample]).astype(np.float64)
     seen = np.where(gaps, 0, np.concatenate(whole) - means[code])
     Y = seen
-    for _ in range(ROUNDS):
+    for _ in range(COMPLETION_ROUNDS):
         Y = np.where(gaps, _expected(Y, u), seen)
     X = means[code] + Y
     return _as_blocks(np.split(X, np.cumsum([len(own) for own in whole])[:-1]), sample)
@@ -116,7 +126,7 @@ def _expected(Y: Array, u: Array) -> Array:
     else:
         variances, V = np.linalg.eigh(weighted.T @ weighted)
         variances, V = variances[::-1], V[:, ::-1]
-    l = min(DIRECTIONS, len(variances) - 1)
+    l = min(COMPLETED_DIRECTIONS, len(variances) - 1)
     noise = max(float(variances[l:].sum()), 0.0) / max(d - l, 1)
     kept = np.maximum(variances[:l] - noise, 0) / np.maximum(variances[:l], np.finfo(np.float64).tiny)
     return (Y @ V[:, :l]) * kept @ V[:, :l].T

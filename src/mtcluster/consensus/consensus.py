@@ -30,7 +30,7 @@ from .members import blocks_of, tightest
 Voice = Callable[[list[Block]], list[Array]]  # labels of the rows of a sample, by an earlier fit
 
 DISTANT_POWER = 8  # a mixture would give outliers a cluster of their own even if they counted little
-UNRELATED = 0.2  # relatedness to the most similar task below which a task is left alone, with a shared metric
+LEAST_RELATED = 0.2  # relatedness to the most similar task below which a task is left alone, with a shared metric
 
 
 @dataclass(frozen=True)
@@ -333,7 +333,7 @@ class Consensus:
             embedding=embedding,
             n_clusters=model.n_clusters,
             frames=tried,
-            min_relatedness=UNRELATED,
+            min_relatedness=LEAST_RELATED,
             usual=self.usual_relatedness,
             min_rows=self.min_rows,
             per_task=per_task,

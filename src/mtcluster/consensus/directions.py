@@ -11,7 +11,7 @@ from ..core.arrays import Array, Matrix, Picked, is_sparse, pieces, rows_at
 from ..core.blocks import Block
 
 FEW_FEATURES = 2**9  # up to so many, all directions are found at once, from the scatter of the rows
-OVERSAMPLED, ROUNDS = 20, 3  # vectors beyond those wanted, and rounds, of the subspace iteration of dense rows
+OVERSAMPLED, POWER_ROUNDS = 20, 3  # vectors beyond those wanted, and rounds, of the subspace iteration of dense rows
 MOST_APART = 10  # directions in which the tasks lie apart, besides those in which rows differ
 NEGLIGIBLE = 1e-6  # share of the length of the means of tasks that counts as nothing
 
@@ -95,7 +95,7 @@ def _by_iteration(frames: list[_Moved], dimensions: int, rng: np.random.Generato
     """By subspace iteration, which reads rows a few times."""
     d = frames[0].X.shape[1]
     V = rng.standard_normal((d, min(dimensions + OVERSAMPLED, d)))
-    for _ in range(ROUNDS):
+    for _ in range(POWER_ROUNDS):
         V = np.linalg.qr(sum(frame.scatter(V) for frame in frames))[0]
     _, turn = np.linalg.eigh(V.T @ sum(frame.scatter(V) for frame in frames))
     return (V @ turn)[:, ::-1][:, :dimensions]

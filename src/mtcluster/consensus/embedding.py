@@ -22,11 +22,11 @@ from sklearn.neighbors import NearestNeighbors
 from ..core.arrays import Array, Summary, pieces, rows_at
 from ..core.blocks import Block, RowSource
 from ..core.jobs import energies
-from ..core.offsets import OFFSETS, Offsets
 from ..core.sampling import Sampling, take_sample
+from ..core.sharing import OFFSETS, Offsets
 from .completion import complete, constant_columns, has_gaps
 from .directions import leading_directions, times
-from .scales import ROUNDING
+from .scales import VALUE_ROUNDING
 
 UNIT = 1e-3  # rows whose lengths differ by no more than this share of their spread are directions
 
@@ -177,7 +177,7 @@ class Embedder:
     def noise(self) -> Array:
         """(d,) the variance of rounding errors."""
         largest: Array = np.max([np.max(np.abs(X), axis=0) for X in self._whole], axis=0)
-        return (ROUNDING * largest) ** 2
+        return (VALUE_ROUNDING * largest) ** 2
 
     @cached_property
     def scale(self) -> Array | float:

@@ -16,9 +16,8 @@ from ..core.arrays import Array
 from ..core.blocks import Blocks
 from ..core.geometry import STRENGTH, Tied
 from ..core.model import Model
-from ..core.offsets import Offsets
 from ..core.relations import align, relatedness_by_common
-from ..core.sharing import Shrink
+from ..core.sharing import Offsets, Shrink
 from .candidates import SMOOTHING, Candidates, Chosen
 from .completion import by_clusters
 from .embedding import Embedder, Embedding

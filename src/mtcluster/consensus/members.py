@@ -14,21 +14,21 @@ import numpy as np
 from ..core.arrays import Array
 from ..core.blocks import Block, Blocks, make_block
 from ..core.jobs import weighted_sums
-from ..core.kmeans import NOWHERE, seeds
 from ..core.model import Model, State
 from ..core.relations import align, partly_align
 from ..core.sharing import Share
 from ..core.solver import alternate, first_state, race, state_at
+from ..core.starts import seeds
 
-DTYPE = np.float32  # a vote needs no more digits
+MEMBER_DTYPE = np.float32  # a vote needs no more digits
 SEEDED = 600  # rows that seeds are drawn from, where there are more
-TRIAL_ITER = 4  # iterations after which the better seedings, and the best starts, go on
+MEMBER_TRIAL_ITER = 4  # iterations after which the better seedings, and the best starts, go on
 TRIAL_WEIGHT = 0.4  # λ1 of the trial of starts
-MAX_ITER, TOL = 15, 5e-4
-ROUNDED = 1e-5  # share of a loss that rounding may change
+MEMBER_ITER, MEMBER_TOL = 15, 5e-4
+LOSS_ROUNDED = 1e-5  # share of a loss that rounding may change
 
 
-def blocks_of(Ys: list[Array], us: list[Array], unit: float, dtype: Any = DTYPE) -> list[Block]:
+def blocks_of(Ys: list[Array], us: list[Array], unit: float, dtype: Any = MEMBER_DTYPE) -> list[Block]:
     """Embedded rows as blocks, in some unit, seen from the mean of each task."""
     Ys = [Y / unit for Y in Ys]
     return [make_block(Y.astype(dtype), u.astype(dtype), Y.mean(axis=0)) for Y, u in zip(Ys, us, strict=True)]
@@ -37,19 +37,19 @@ def blocks_of(Ys: list[Array], us: list[Array], unit: float, dtype: Any = DTYPE)
 def tightest(blocks: list[Block], n_clusters: int, n_runs: int, rng: np.random.Generator) -> float:
     """The least sum of squared distances that a few runs of k-means of all rows find."""
     rows, model = Blocks(blocks), Model(n_clusters, Share.of(0.0), n_clusters)
-    return min(alternate(rows, model, pooled(rows, model, n_runs, rng), max_iter=MAX_ITER, tol=TOL).final)
+    return min(alternate(rows, model, pooled(rows, model, n_runs, rng), max_iter=MEMBER_ITER, tol=MEMBER_TOL).final)
 
 
 def pooled(rows: Blocks, model: Model, n: int, rng: np.random.Generator) -> State:
     """Labels by n seedings of all rows together."""
-    Z = seeds(rows.place.blocks, model.n_clusters, NOWHERE, rng, n, SEEDED).astype(DTYPE)
+    Z = seeds(rows.place.blocks, model.n_clusters, rng, n, SEEDED).astype(MEMBER_DTYPE)
     return state_at(rows, model, Z)
 
 
 def by_task(rows: Blocks, model: Model, n: int, rng: np.random.Generator) -> State:
     """Labels by n seedings of each task on its own."""
     most = max(SEEDED // len(rows.place.blocks), 20 * model.n_clusters)
-    Ms = np.stack([seeds([b], model.n_clusters, NOWHERE, rng, n, most) for b in rows.place.blocks], axis=1)
+    Ms = np.stack([seeds([b], model.n_clusters, rng, n, most) for b in rows.place.blocks], axis=1)
     return state_at(rows, model, Ms[:, 0], Ms)
 
 
@@ -114,17 +114,17 @@ class Starts:
         together, apart = (Model(n_clusters, Share.of(share), n_clusters) for share in (0.0, 1.0))
         n_starts = min(n_starts, n_seedings)
         begun = pooled(smoothed, together, groups * n_seedings, rng)
-        found = alternate(smoothed, together, begun, max_iter=TRIAL_ITER, tol=TOL)
+        found = alternate(smoothed, together, begun, max_iter=MEMBER_TRIAL_ITER, tol=MEMBER_TOL)
         best = leading(np.array(found.final), groups, n_starts)
         common = [[P[run] for P in found.state.Ps] for run in best]
         if len(plain.origins) == 1:
             return cls([common], n_starts, common[0])
         begun = by_task(smoothed, apart, groups * n_seedings, rng)
-        state = alternate(smoothed, apart, begun, max_iter=TRIAL_ITER, tol=TOL).state
+        state = alternate(smoothed, apart, begun, max_iter=MEMBER_TRIAL_ITER, tol=MEMBER_TOL).state
         matching = matched(smoothed, apart, sorted_by_task(smoothed, state, groups, n_starts))
         n_own = min(n_own, groups * n_seedings)
         own = first_state(plain, apart, sorted_by_task(smoothed, state, 1, n_own))
-        own = alternate(plain, apart, own, max_iter=MAX_ITER, tol=TOL).state
+        own = alternate(plain, apart, own, max_iter=MEMBER_ITER, tol=MEMBER_TOL).state
         return cls([matching, common], n_starts, sorted_by_task(plain, own, 1, 1)[0])
 
 
@@ -132,7 +132,7 @@ def leading(losses: Array, groups: int, n: int) -> Array:
     """The runs of the n least losses of each group, group by group; rounding must not decide between equal ones."""
     size = len(losses) // groups
     by_group = losses.reshape(groups, size)
-    unit = ROUNDED * np.maximum(by_group.min(axis=1, keepdims=True), np.finfo(np.float32).tiny)
+    unit = LOSS_ROUNDED * np.maximum(by_group.min(axis=1, keepdims=True), np.finfo(np.float32).tiny)
     order = np.argsort(np.round(by_group / unit), axis=1, kind="stable")[:, :n]
     return (order + size * np.arange(groups)[:, None]).ravel()
 
@@ -150,8 +150,8 @@ def fit_members(
     def fits(group: int) -> list[list[Array]]:
         rows = smoothed[group]
         begun = [labels for kind in starts.kinds for labels in kind[group * starts.n : (group + 1) * starts.n]]
-        best = race(rows, trial, first_state(rows, trial, begun), entries, max_iter=TRIAL_ITER, tol=TOL)
-        found = alternate(rows, model, best.state.runs(rows, runs), max_iter=MAX_ITER, tol=TOL)
+        best = race(rows, trial, first_state(rows, trial, begun), entries, max_iter=MEMBER_TRIAL_ITER, tol=MEMBER_TOL)
+        found = alternate(rows, model, best.state.runs(rows, runs), max_iter=MEMBER_ITER, tol=MEMBER_TOL)
         return [[P[run] for P in found.state.Ps] for run in range(len(runs))]
 
     return [labels for group in range(len(smoothed)) for labels in fits(group)]
@@ -160,5 +160,5 @@ def fit_members(
 def fit_from(rows: Blocks, n_clusters: int, within_weight: float, labels: list[Array]) -> list[Array]:
     """Labels by a member that starts from given ones."""
     model = Model(n_clusters, Share.of(within_weight), n_clusters)
-    found = alternate(rows, model, first_state(rows, model, [labels]), max_iter=MAX_ITER, tol=TOL)
+    found = alternate(rows, model, first_state(rows, model, [labels]), max_iter=MEMBER_ITER, tol=MEMBER_TOL)
     return [P[0] for P in found.state.Ps]

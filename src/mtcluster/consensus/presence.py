@@ -10,13 +10,11 @@ import numpy as np
 from ..core.arrays import Array
 from ..core.blocks import Blocks, Place
 from ..core.geometry import Tied
+from ..core.joining import MOST_GAIN
 from ..core.model import Model
-from ..core.offsets import Offsets
-from ..core.sharing import Shrink
+from ..core.sharing import Offsets, Shrink
 from ..core.solver import first_state
 from ..core.terms import Terms
-
-MOST_GAIN = 5.0  # nats that one row can say for a cluster: an outlier must not make one
 
 
 @dataclass(frozen=True)

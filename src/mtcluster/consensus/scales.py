@@ -7,7 +7,7 @@ import numpy as np
 from ..core.arrays import Array
 
 LINEAR = 3.0  # deviations from the median up to which a column stays about as it is
-ROUNDING = 1e-14  # share of a value that means nothing
+VALUE_ROUNDING = 1e-14  # share of a value that means nothing
 NORMAL = 1.4826  # of a normal distribution, deviations over median absolute ones
 
 
@@ -26,7 +26,7 @@ def within_covariance(Ys: list[Array], us: list[Array], rounding: Array | None, 
     cov = sum((w[:, None] * own).T @ own for own, w in zip(parts, us, strict=True)) / N
     share = min(0.5, 0.01 + 0.5 * d / n)
     diagonal = np.maximum(np.diag(cov), 1e-3 * total)
-    noise = (ROUNDING * np.max(np.abs(Y), axis=0)) ** 2
+    noise = (VALUE_ROUNDING * np.max(np.abs(Y), axis=0)) ** 2
     diagonal = np.where(diagonal > noise, diagonal, np.maximum(noise, 1.0))
     found = (1 - share) * cov
     found[np.diag_indices(d)] = diagonal + (0 if rounding is None else rounding / strength)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..core.arrays import Array
-from ..core.matching import match
+from ..core.relations import match
 
 
 def vote(members: list[list[Array]], n_clusters: int, max_rounds: int = 10) -> list[Array]:

@@ -29,7 +29,7 @@ import numpy as np
 from .arrays import Array
 
 ENUMERATED = 40320  # matchings that are all looked at: those of 8 with 8
-LEAST = 1e-12  # misfit below which distances are equal up to rounding
+LEAST_MISFIT = 1e-12  # misfit below which distances are equal up to rounding
 Proposer = Callable[[Array, Array], Array]  # D (a, a), E (b, b) → matchings (k, a) that are worth a look
 
 
@@ -66,7 +66,7 @@ def misfits(D: Array, E: Array, maps: Array) -> Array:
     x, Y = D[i, j], E[maps[:, i], maps[:, j]]
     lengths = np.sqrt(np.sum(x**2) * np.sum(Y**2, axis=1))
     cosine = np.where(lengths > 0, Y @ x / np.where(lengths > 0, lengths, 1), 0)
-    return np.clip(1 - cosine**2, LEAST, 1)
+    return np.clip(1 - cosine**2, LEAST_MISFIT, 1)
 
 
 def likeness(D: Array, E: Array, at: Array, to: Array) -> float:

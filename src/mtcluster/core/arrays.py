@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields
 from functools import lru_cache, wraps
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ MOST_PIECES = 512  # from which pieces become larger
 MOST_ROWS, LEAST_ROWS = 2**13, 2**6  # of a piece: in longer sums single precision would drift
 DEVICE_ROWS = 2**10  # rows that an accelerator adds up in one sum of a batch: what an H200 is fastest with
 NOTHING = 1e-5  # share of a weight that may be rounding of a sum in single precision
-MOST_KEPT = 64
+MOST_SMALL = 64
 _KEPT: dict[tuple[Any, ...], Array] = {}
 DEVICE_PIECE = 2**28  # an accelerator has no such cache, and starting a piece costs it more
 
@@ -31,7 +32,7 @@ class Picked:
 
     matrix: Any
     index: Array
-    xp: Any = np
+    xp: ModuleType = np
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -81,7 +82,7 @@ def pieces(X: Matrix, n_columns: int = 1, numbers: int = PIECE) -> list[slice]:
     return [slice(i * n // count, (i + 1) * n // count) for i in range(count)]
 
 
-def squared_norms(X: Matrix, origin: Array, xp: Any = np) -> Array:
+def squared_norms(X: Matrix, origin: Array, xp: ModuleType = np) -> Array:
     """‖x − origin‖² of each row, the origin 0 where a sparse X has no entry; infinite where it overflows."""
     with np.errstate(over="ignore"):
         if is_sparse(X):
@@ -93,18 +94,18 @@ def squared_norms(X: Matrix, origin: Array, xp: Any = np) -> Array:
         return xp.sum(without_gaps(moved, xp) ** 2, axis=1) if has_gaps(squares, xp) else squares
 
 
-def has_gaps(values: Array, xp: Any = np) -> bool:
+def has_gaps(values: Array, xp: ModuleType = np) -> bool:
     """Whether some values are not there (NaN)."""
     return bool(xp.isnan(xp.sum(values)))
 
 
-def without_gaps(X: Array, xp: Any = np, instead: Any = 0.0) -> Array:
+def without_gaps(X: Array, xp: ModuleType = np, instead: Any = 0.0) -> Array:
     """Dense rows with something else in place of NaN."""
     return xp.where(xp.isnan(X), xp.asarray(instead, dtype=X.dtype, device=getattr(X, "device", None)), X)
 
 
 @dataclass(frozen=True)
-class Columns:
+class ColumnPlaces:
     """Where the columns of a data set stand among those of all."""
 
     own: tuple[int, ...]  # numbers of its columns
@@ -118,7 +119,7 @@ class Columns:
         return out
 
 
-def entry_counts(X: Matrix, xp: Any = np) -> Array:
+def entry_counts(X: Matrix, xp: ModuleType = np) -> Array:
     """(d,) entries of a sparse X in each column."""
     return host(xp.bincount(X.indices, minlength=X.shape[1]))
 
@@ -179,7 +180,7 @@ def quietly(job: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @quietly
-def summarize(Xs: Sequence[Matrix], us: Sequence[Array], xp: Any = np) -> Summary:
+def summarize(Xs: Sequence[Matrix], us: Sequence[Array], xp: ModuleType = np) -> Summary:
     """The summary of the rows of each task, each read once."""
     m, d = len(Xs), int(Xs[0].shape[1])
     sums, energy, filled, shortest, longest = np.zeros((m, d)), 0.0, 0.0, np.inf, 0.0
@@ -228,7 +229,7 @@ def host(values: Any) -> Array:
     return np.from_dlpack(values, device="cpu")
 
 
-def like(values: Array, array: Array, xp: Any) -> Array:
+def like(values: Array, array: Array, xp: ModuleType) -> Array:
     """A small array of NumPy's in the type and in the place of another."""
     if xp is np:
         return values.astype(array.dtype, copy=False)
@@ -236,12 +237,12 @@ def like(values: Array, array: Array, xp: Any) -> Array:
     return xp.asarray(values.astype(name), dtype=array.dtype, device=array.device)
 
 
-def zero(dtype: Any, device: Any, xp: Any) -> Array:
+def zero(dtype: Any, device: Any, xp: ModuleType) -> Array:
     """A 0 to compare with."""
     return _kept(("zero", str(dtype), str(device), xp.__name__), lambda: xp.zeros((1,), dtype=dtype, device=device))
 
 
-def arange(n: int, device: Any, xp: Any) -> Array:
+def arange(n: int, device: Any, xp: ModuleType) -> Array:
     """0, …, n − 1."""
     return _kept((n, "", str(device), xp.__name__), lambda: xp.arange(n, device=device))
 
@@ -249,7 +250,7 @@ def arange(n: int, device: Any, xp: Any) -> Array:
 def _kept(key: tuple[Any, ...], make: Callable[[], Array]) -> Array:
     """A small array, kept for the next time, because accelerators are slow at making them; few are kept."""
     if key not in _KEPT:
-        if len(_KEPT) >= MOST_KEPT:
+        if len(_KEPT) >= MOST_SMALL:
             _KEPT.clear()
         _KEPT[key] = make()
     return _KEPT[key]
@@ -261,7 +262,7 @@ def batch_of(n: int) -> int:
     return min(range(DEVICE_ROWS, DEVICE_ROWS // 2, -1), key=lambda size: n % size)
 
 
-def not_finite(X: Matrix, xp: Any = np, *, missing: bool = False) -> Array:
+def not_finite(X: Matrix, xp: ModuleType = np, *, missing: bool = False) -> Array:
     """Which rows hold NaN or infinity; `missing`: NaN in dense rows is a value that is not there."""
     values = X.data if is_sparse(X) else X
     with np.errstate(over="ignore", invalid="ignore"):

@@ -17,8 +17,8 @@ from .arrays import Array
 # looked for, at the second, larger ones whose rows overlap with clusters.
 RATES = (0.01, 0.05)
 SURE = 0.999  # probability with which the tails hold fewer rows than a group
-LEAST = 5  # rows of a group
-ROUNDS = 10  # of a group and its centre in turn
+LEAST_BORN = 5  # rows of a group
+BIRTH_ROUNDS = 10  # of a group and its centre in turn
 
 
 def find_birth(
@@ -42,7 +42,7 @@ def _at_rate(
 ) -> Array | None:
     """A group among the rows beyond one of the limits."""
     far, n = (losses > limit) & (u > 0), np.count_nonzero(u > 0)
-    least = max(LEAST, float(poisson.ppf(SURE, rate * n)) + 1)
+    least = max(LEAST_BORN, float(poisson.ppf(SURE, rate * n)) + 1)
     while np.count_nonzero(far) >= least:
         group = _densest(Y, far, limit)
         if np.count_nonzero(group) >= least and _apart(Y, u, tasks, labels, centers, group):
@@ -59,7 +59,7 @@ def _apart(Y: Array, u: Array, tasks: Array, labels: Array, centers: Array, grou
     if _is_far(Y[group], centers, nearest):
         return True
     names, counts = np.unique(tasks[group], return_counts=True)
-    own = np.isin(tasks, names[counts >= min(LEAST, counts.max())])
+    own = np.isin(tasks, names[counts >= min(LEAST_BORN, counts.max())])
     others = (labels == nearest) & ~group & (u > 0) & own
     price = _price(group, others, Y.shape[1], int(np.count_nonzero(u > 0)), len(centers))
     return _gain(Y[group], Y[others]) > price
@@ -71,7 +71,7 @@ def _densest(Y: Array, far: Array, limit: float) -> Array:
     apart = np.sum(some**2, axis=1)[:, None] + np.sum(some**2, axis=1) - 2 * some @ some.T
     middle = some[np.argmax(np.sum(apart <= 2 * limit, axis=1))]
     group = far
-    for _ in range(ROUNDS):
+    for _ in range(BIRTH_ROUNDS):
         found = far & (np.sum((Y - middle) ** 2, axis=1) <= limit)
         if not found.any() or np.array_equal(found, group):
             return found

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from types import ModuleType
 from typing import Any, Protocol
 
 import numpy as np
@@ -62,7 +63,7 @@ class Block:
     u: Array  # (n_k,) sample weights
     sq: Array  # (n_k,) ‖x − origin‖²
     origin: Array  # (d,), in NumPy's memory
-    xp: Any = np  # the library of the arrays, as the array API standard has it
+    xp: ModuleType = np  # the library of the arrays, as the array API standard has it
     observed: Array | None = None  # (n_k,) share of the values of a row that are there; None: no value is missing
     patterns: dict[tuple[int, int], Any] = field(default_factory=dict)  # which values some of the rows lack, once known
 
@@ -173,7 +174,7 @@ class Place:
         us: Sequence[Array] | None = None,
         origins: Array | None = None,
         sqs: Sequence[Array] | None = None,
-        xp: Any = np,
+        xp: ModuleType = np,
         each: Each = map,
         observed: Sequence[Array | None] | None = None,
     ) -> None:
@@ -247,7 +248,7 @@ class Blocks:
 
     few = 2**16
 
-    def __init__(self, blocks: list[Block], each: Each = map, xp: Any = np) -> None:
+    def __init__(self, blocks: list[Block], each: Each = map, xp: ModuleType = np) -> None:
         Xs, us, sqs, shares = ([getattr(b, name) for b in blocks] for name in ("X", "u", "sq", "observed"))
         self.origins = np.stack([b.origin for b in blocks])
         self.place = Place(Xs, us, self.origins, sqs, xp, each, shares)
@@ -288,7 +289,7 @@ class Blocks:
         return found
 
 
-def make_block(X: Matrix, u: Any, origin: Array, xp: Any = np) -> Block:
+def make_block(X: Matrix, u: Any, origin: Array, xp: ModuleType = np) -> Block:
     """A block with its squared distances to the origin, which must be 0 in columns where a sparse X has zeros."""
     parts = pieces(X)
     with np.errstate(over="ignore"):
@@ -305,13 +306,13 @@ def make_block(X: Matrix, u: Any, origin: Array, xp: Any = np) -> Block:
     return Block(X, u, sq, origin, xp, shares[0] if len(shares) == 1 else xp.concat(shares))
 
 
-def observed_share(X: Array, xp: Any = np) -> Array:
+def observed_share(X: Array, xp: ModuleType = np) -> Array:
     """(n,) the share of its values that a row has; 1 for rows without any, which count nothing."""
     share = 1 - xp.mean(xp.astype(xp.isnan(X), X.dtype), axis=1)
     return xp.where(share > 0, share, xp.ones_like(share))
 
 
-def _largest(X: Matrix, xp: Any) -> float:
+def _largest(X: Matrix, xp: ModuleType) -> float:
     return float(abs(X).max()) if is_sparse(X) else float(xp.max(xp.abs(without_gaps(X, xp))))
 
 

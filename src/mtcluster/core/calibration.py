@@ -25,7 +25,7 @@ from scipy.special import gammainc, gammaincinv
 from .arrays import Array
 from .blocks import Block, Blocks, Place, RowSource, Weight, make_block
 from .centers import Centers
-from .completing import completed
+from .gaps import completed
 from .jobs import losses
 from .model import Model, State
 from .pacing import Stages
@@ -33,15 +33,15 @@ from .sampling import Sampling, take_sample
 from .solver import alternate, side_by_side
 from .terms import Terms
 
-SAMPLE = Sampling(3000, 100)
+CALIBRATION_ROWS = Sampling(3000, 100)
 N_SPLITS = 3  # into halves, each of which is fitted again
-MAX_ITER, TOL = 6, 1e-4  # of these fits
-ROUNDS, CLOSE = 50, 1e-4  # of the fixed point
+REFIT_ITER, REFIT_TOL = 6, 1e-4  # of these fits
+FIXED_POINT_ROUNDS, CLOSE = 50, 1e-4  # of the fixed point
 REACH = 0.99  # share of normal rows that count as such
-LITTLE = 1e-6  # weight of rows that the fit leaves out: no half is without weight
-LEAST = 1e-6  # T in squared distances between centres
+LEAST_WEIGHT = 1e-6  # weight of rows that the fit leaves out: no half is without weight
+LEAST_TEMPERATURE = 1e-6  # T in squared distances between centres
 BELOW, ABOVE = 1e-2, 1e4  # bounds of T, in temperatures of rows held out
-ALIKE = 1e-6  # difference of confidences that means nothing
+EQUALLY_SURE = 1e-6  # difference of confidences that means nothing
 
 
 def temperatures(rows: RowSource, model: Model, pace: Stages, centers: Centers, rng: np.random.Generator) -> Array:
@@ -50,7 +50,7 @@ def temperatures(rows: RowSource, model: Model, pace: Stages, centers: Centers, 
     It is 1 where probabilities do not depend on it: with one cluster, one row, or centres that coincide.
     """
     found = np.ones(len(rows.origins))
-    sample = take_sample(rows, SAMPLE, rng)[0]
+    sample = take_sample(rows, CALIBRATION_ROWS, rng)[0]
     if model.n_clusters == 1 or sum(len(block) for block in sample) < 2:
         return found
     alone = model.left_alone(len(found))
@@ -61,7 +61,7 @@ def temperatures(rows: RowSource, model: Model, pace: Stages, centers: Centers, 
     whole = model.terms(final, source.origins, gaps=source.gaps)
     job = partial(losses, terms=whole, membership=model.membership)
     vs = pace.weights(source, source.apply(job, [P[None] for P in labels])[0], pace.fractions[-1])
-    weights = [block.u * np.maximum(v, LITTLE) for block, v in zip(sample, vs, strict=True)]
+    weights = [block.u * np.maximum(v, LEAST_WEIGHT) for block, v in zip(sample, vs, strict=True)]
     halves = _halves([len(block) for block in sample], rng)
     observed = [1.0 if block.observed is None else block.observed for block in sample]
     seen = list(_held_out(_completed(source, terms, labels), model, centers, labels, weights, halves, observed))
@@ -135,7 +135,7 @@ def _held_out(
         ]
         counts = [Weight(w * half, None) for w, half in zip(weights, fitted, strict=True)]
         state = State(centers.copies(len(group)), Ps, None, counts)
-        again = alternate(source, model, state, max_iter=MAX_ITER, tol=TOL, prepared=prepared).state.centers
+        again = alternate(source, model, state, max_iter=REFIT_ITER, tol=REFIT_TOL, prepared=prepared).state.centers
         yield from _compared(source, model, again, labels, fitted, observed)
 
 
@@ -221,7 +221,7 @@ def _temperature(seen: _Seen, S: Array, u: Array) -> float:
     scale = float(seen.u @ seen.scale / seen.u.sum())
     if not scale > 0 or not seen.q.any():
         return 1.0
-    T, number = _variance(seen, LEAST * scale), np.arange(seen.S.shape[1])
+    T, number = _variance(seen, LEAST_TEMPERATURE * scale), np.arange(seen.S.shape[1])
     E = np.exp(seen.S / T)
     target = float(seen.u @ (E[seen.labels, number] / E.sum(axis=0)) / seen.u.sum())
 
@@ -230,7 +230,7 @@ def _temperature(seen: _Seen, S: Array, u: Array) -> float:
 
     low, middle, high = np.log(T * BELOW), np.log(T), np.log(T * ABOVE)
     at = excess(middle)
-    if abs(at) <= ALIKE:
+    if abs(at) <= EQUALLY_SURE:
         return T
     end = high if at > 0 else low
     if excess(end) * at > 0:
@@ -249,7 +249,7 @@ def _variance(seen: _Seen, least: float) -> float:
     inside = gammainc(q / 2 + 1, reach / 2) / REACH  # their mean within reach, in shares of q
     nearest = np.sum(np.where(S == 0, far, 0), axis=0)
     T = max(float(np.median(nearest / (2 * gammaincinv(q / 2, 0.5)))), least)
-    for _ in range(ROUNDS):
+    for _ in range(FIXED_POINT_ROUNDS):
         E = np.exp(S / T)
         square = np.sum(E * far, axis=0) / E.sum(axis=0)
         w = np.where(square <= reach * T, u, 0)

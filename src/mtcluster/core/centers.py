@@ -13,8 +13,8 @@ import numpy as np
 
 from .arrays import Array
 from .geometry import Geometry, Identity
-from .offsets import Offsets
 from .record import Record, axes
+from .sharing import Offsets
 
 TINY = float(np.finfo(np.float64).tiny)
 

@@ -15,12 +15,11 @@ from .arrays import Array
 from .centers import Centers
 from .geometry import Geometry, Identity, Tied
 from .model import Model
-from .offsets import Offsets
-from .sharing import Share
+from .sharing import Offsets, Share
 
 
 @dataclass(frozen=True)
-class Part:
+class FitPart:
     """A fit, and where it stands in the whole."""
 
     model: Model
@@ -32,7 +31,7 @@ class Part:
     numbers: Array  # (a,) the numbers that they have there
 
 
-def compose(parts: list[Part], n_clusters: int) -> tuple[Model, Centers]:
+def compose(parts: list[FitPart], n_clusters: int) -> tuple[Model, Centers]:
     """Make the model and the centres of all parts, for the tasks, columns and clusters of all."""
     m, d = (sum(len(at) for at in each) for each in ([p.tasks for p in parts], [p.columns for p in parts]))
     W, M = _subspaces(parts, d, n_clusters)
@@ -57,7 +56,7 @@ def compose(parts: list[Part], n_clusters: int) -> tuple[Model, Centers]:
     return model, centers
 
 
-def _subspaces(parts: list[Part], d: int, c: int) -> tuple[Array, Array]:
+def _subspaces(parts: list[FitPart], d: int, c: int) -> tuple[Array, Array]:
     """W (d, l) and M (c, l), those of the parts side by side."""
     W, Ms, at = np.zeros((d, sum(part.model.n_components for part in parts))), [], 0
     for part in parts:
@@ -72,7 +71,7 @@ def _subspaces(parts: list[Part], d: int, c: int) -> tuple[Array, Array]:
     return W, np.concatenate(Ms, axis=1)
 
 
-def _measured(parts: list[Part], d: int) -> Geometry:
+def _measured(parts: list[FitPart], d: int) -> Geometry:
     """The geometry of one run, block-diagonal."""
     if not parts[0].model.geometry.estimated:
         return Identity()
@@ -84,7 +83,7 @@ def _measured(parts: list[Part], d: int) -> Geometry:
     return Tied(np.zeros((0, 0)), None, K, np.asarray(1.0))
 
 
-def _proportions(parts: list[Part], m: int, c: int) -> Array | None:
+def _proportions(parts: list[FitPart], m: int, c: int) -> Array | None:
     """(m, c) log of the proportions of the parts; where one has none, its clusters are equally likely."""
     if all(part.centers.log_shares is None for part in parts):
         return None

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from types import ModuleType
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -52,7 +53,7 @@ class OfClusters(Geometry):
         """Σ_k y_kjᵀ z_kj of points (R, m, c, d), as much as this form holds."""
 
     @abstractmethod
-    def moments(self, X: Matrix, sq: Array, origin: Array, F: Array, xp: Any) -> Array:
+    def moments(self, X: Matrix, sq: Array, origin: Array, F: Array, xp: ModuleType) -> Array:
         """Σ f (x − origin)ᵀ(x − origin) of some rows, by their shares F (R, c, n) in the clusters."""
 
     @abstractmethod
@@ -69,7 +70,7 @@ class OfClusters(Geometry):
 
     @staticmethod
     @abstractmethod
-    def energies(X: Matrix, sq: Array, origin: Array, factors: Array, xp: Any) -> Array:
+    def energies(X: Matrix, sq: Array, origin: Array, factors: Array, xp: ModuleType) -> Array:
         """(R, c, n) ‖x − origin‖²_{A_j} of some rows."""
 
     @abstractmethod
@@ -123,16 +124,16 @@ class Own:
     factors: Array  # (R, c, …)
     origin: Array  # (d,), or (m, d) of all tasks
 
-    def of_task(self, k: int, near: Array, xp: Any) -> Own:
+    def of_task(self, k: int, near: Array, xp: ModuleType) -> Own:
         """The same of one task, in the place and the type of its rows."""
         factors, origin = (like(np.ascontiguousarray(v), near, xp) for v in (self.factors, self.origin[k]))
         return replace(self, factors=factors, origin=origin)
 
-    def energies(self, X: Matrix, sq: Array, xp: Any) -> Array:
+    def energies(self, X: Matrix, sq: Array, xp: ModuleType) -> Array:
         """(R, c, n) ‖x − origin‖²_{A_j} of some rows."""
         return self.form.energies(X, sq, self.origin, self.factors, xp)
 
-    def moments(self, X: Matrix, sq: Array, F: Array, xp: Any) -> Array:
+    def moments(self, X: Matrix, sq: Array, F: Array, xp: ModuleType) -> Array:
         """(R, c, …) Σ f (x − origin)ᵀ(x − origin) of some rows."""
         return self.form.moments(X, sq, self.origin, F, xp)
 
@@ -156,7 +157,7 @@ class Full(OfClusters):
         """Matrices (d, d)."""
         return np.einsum("rkci,rkcj->rcij", Y, Z, optimize=True)
 
-    def moments(self, X: Matrix, sq: Array, origin: Array, F: Array, xp: Any) -> Array:
+    def moments(self, X: Matrix, sq: Array, origin: Array, F: Array, xp: ModuleType) -> Array:
         """Matrices (d, d), in sums over no more rows than single precision bears."""
         (runs, c, n), d = F.shape, X.shape[1]
         total = xp.zeros((runs, c, d, d), dtype=xp.float64, device=sq.device)
@@ -199,7 +200,7 @@ class Full(OfClusters):
         return np.linalg.cholesky(np.linalg.inv(self.K))
 
     @staticmethod
-    def energies(X: Matrix, sq: Array, origin: Array, factors: Array, xp: Any) -> Array:
+    def energies(X: Matrix, sq: Array, origin: Array, factors: Array, xp: ModuleType) -> Array:
         """One product for each cluster."""
         Y, (runs, c) = _dense(X) - origin, factors.shape[:2]
 
@@ -237,7 +238,7 @@ class Diagonal(OfClusters):
         """Diagonals (d,)."""
         return np.einsum("rkci,rkci->rci", Y, Z)
 
-    def moments(self, X: Matrix, sq: Array, origin: Array, F: Array, xp: Any) -> Array:
+    def moments(self, X: Matrix, sq: Array, origin: Array, F: Array, xp: ModuleType) -> Array:
         """Diagonals (d,), in sums over no more rows than single precision bears."""
         (runs, c, n), d = F.shape, X.shape[1]
         if is_sparse(X):
@@ -275,7 +276,7 @@ class Diagonal(OfClusters):
         return 1 / self.K
 
     @staticmethod
-    def energies(X: Matrix, sq: Array, origin: Array, factors: Array, xp: Any) -> Array:
+    def energies(X: Matrix, sq: Array, origin: Array, factors: Array, xp: ModuleType) -> Array:
         """One product for all clusters."""
         (runs, c, d), n = factors.shape, X.shape[0]
         A = xp.reshape(factors, (runs * c, d))
@@ -313,7 +314,7 @@ class Spherical(OfClusters):
         """Means of the diagonals."""
         return np.einsum("rkci,rkci->rc", Y, Z) / Y.shape[3]
 
-    def moments(self, X: Matrix, sq: Array, origin: Array, F: Array, xp: Any) -> Array:
+    def moments(self, X: Matrix, sq: Array, origin: Array, F: Array, xp: ModuleType) -> Array:
         """Means of the diagonals."""
         return xp.sum(F * sq, axis=2, dtype=xp.float64) / X.shape[1]
 
@@ -341,7 +342,7 @@ class Spherical(OfClusters):
         return 1 / self.K
 
     @staticmethod
-    def energies(X: Matrix, sq: Array, origin: Array, factors: Array, xp: Any) -> Array:
+    def energies(X: Matrix, sq: Array, origin: Array, factors: Array, xp: ModuleType) -> Array:
         """Multiples of the squared distances that are known."""
         return factors[:, :, None] * sq
 

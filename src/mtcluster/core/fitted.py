@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from types import ModuleType
 
 import numpy as np
 
@@ -17,12 +17,12 @@ from .novelty import Ordinary
 from .record import Record, axes
 from .relations import relatedness_by_common
 from .sharing import Share
-from .streaming import Statistics
+from .streaming import StreamSums
 
 USUAL_SHARE = 0.5  # λ1 of a task that joins tasks none of which share
 
 
-def admission(weights: Array, fractions: Array, xp: Any = np) -> Array:
+def admission(weights: Array, fractions: Array, xp: ModuleType = np) -> Array:
     """(n,) the fraction of the stage at which each row first had weight (s, n); the last for those that never had."""
     found = xp.full_like(weights[-1, :], 1.0, dtype=xp.float64)
     for v, fraction in zip(range(len(fractions) - 1, -1, -1), fractions[::-1].tolist(), strict=True):
@@ -81,7 +81,7 @@ class Fitted(Record):
     relatedness: Array = axes("m m", default=np.zeros((0, 0)))  # how similarly common clusters lie
     ordinary: Ordinary = field(default_factory=Ordinary)
     groups: Groups | None = None  # None: no task has joined
-    sums: Statistics | None = None  # of a stream; None: there is none
+    sums: StreamSums | None = None  # of a stream; None: there is none
     traces: tuple[Array, ...] = ()  # objective after each iteration of each stage
     stage_sizes: tuple[float, ...] = ()  # Σ u v of each stage
     converged: bool = True  # did the last stage end by `tol`?

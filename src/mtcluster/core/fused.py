@@ -19,12 +19,12 @@ from .memberships import Membership
 if TYPE_CHECKING:
     from .terms import TaskTerms
 
-LEAST = 16  # of each side of a product of Triton's
+LEAST_SIDE = 16  # of each side of a product of Triton's
 MOST_CLUSTERS = 128  # their distances to a tile of rows are kept in registers
 PRECISION = "tf32x3"  # three products of tensor cores are as exact as one of float32
 ASSIGN = {"BLOCK": 64, "STEP": 64, "num_warps": 4, "num_stages": 3}  # what an H200 is fastest with
 ADD_UP = {"BLOCK": 32, "num_warps": 4, "num_stages": 3}
-WIDEST = 256  # features that one program adds up
+WIDEST_TILE = 256  # features that one program adds up
 SUMMED = 2**11  # rows that one program adds up: in longer sums single precision would drift
 
 
@@ -54,7 +54,7 @@ def step(block: Block, terms: TaskTerms, P: Any, weight: Weight) -> tuple[Any, .
     X: Any
     X, index = (block.X.matrix, block.X.index) if isinstance(block.X, Picked) else (block.X, None)
     n, d, c = len(block), int(X.shape[1]), int(terms.h.shape[1])
-    K, wide = _padded(c), min(_padded(d), WIDEST)
+    K, wide = _padded(c), min(_padded(d), WIDEST_TILE)
     D = -(-d // wide) * wide
     C: Any = terms.C
     h: Any = terms.h
@@ -78,4 +78,4 @@ def step(block: Block, terms: TaskTerms, P: Any, weight: Weight) -> tuple[Any, .
 
 
 def _padded(size: int) -> int:
-    return max(LEAST, 1 << (size - 1).bit_length())
+    return max(LEAST_SIDE, 1 << (size - 1).bit_length())

@@ -16,16 +16,16 @@ never raise the objective (EM). The own and the shared centres of a loss each ha
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from types import ModuleType
 from typing import Any, TypeVar
 
 import numpy as np
 
-from .arrays import Array, host, like
-from .blocks import Block
-from .patterns import Patterns, patterns
+from .arrays import Array, Matrix, has_gaps, host, is_sparse, like, pieces, rows_at
+from .blocks import Block, Place, make_block
 
 Found = TypeVar("Found")
 
@@ -41,7 +41,7 @@ class Gaps:
     alone: Array  # (m,) tasks with the Euclidean metric in any case
     origins: Array  # (m, d)
 
-    def of_task(self, k: int, near: Array, xp: Any) -> TaskGaps:
+    def of_task(self, k: int, near: Array, xp: ModuleType) -> TaskGaps:
         """Those of one task, beside its rows."""
         R, m = self.own.shape[:2]
         lam = np.broadcast_to(self.shares, (R, m))[:, k]
@@ -59,7 +59,7 @@ class TaskGaps:
     A: Array | None  # (R, d, d)
     origin: Array  # (d,)
     near: Array  # an array in the type and the place of the rows
-    xp: Any
+    xp: ModuleType
 
     def meet(self, X: Array, G: Array, block: Block, part: slice) -> Met:
         """A part of the rows of a block, filled with the origin, and where (n, d) they are."""
@@ -93,7 +93,7 @@ class RowGaps:
     value: Array  # (R,) what log|S_oo| adds to the objective, beside log|S|
 
 
-def missing_weights(F: Array, G: Array, xp: Any) -> Array:
+def missing_weights(F: Array, G: Array, xp: ModuleType) -> Array:
     """(R, c, d) the weights F (R, c, n) of rows that lack values, where G (n, d) is 1."""
     R, c, n = F.shape
     return host(xp.reshape(F, (R * c, n)) @ G).astype(np.float64).reshape(R, c, -1)
@@ -236,3 +236,129 @@ def _spread(w: Array, means: Array, Y: Array) -> Array:
     weighted = w[:, None] * means
     cross = weighted.T @ Y
     return cross + cross.T + weighted.T @ means
+
+
+MOST_INVERSES = 2**20  # numbers of inverses that are kept for some rows
+
+
+@dataclass(frozen=True)
+class LackingRows:
+    """Rows that lack the same number of values."""
+
+    rows: Array  # (n,)
+    cells: Array  # (n, k) which values they lack
+    kinds: Array  # (p, k) which values a pattern lacks
+    pattern: Array  # (n,) the pattern of each row
+
+
+class Patterns:
+    """The groups of some rows; the inverses of the last metric are kept, which several jobs ask for."""
+
+    def __init__(self, groups: list[LackingRows]) -> None:
+        self.groups = groups
+        self.last: tuple[Array, list[list[Array]]] | None = None
+
+    def inverses(self, metrics: Array) -> list[list[Array]]:
+        """Run → group → A_mm⁻¹ (p, k, k) of each pattern."""
+        if self.last is not None and np.array_equal(self.last[0], metrics):
+            return self.last[1]
+        found = [[conditional(A, group) for group in self.groups] for A in metrics]
+        if sum(P.size for own in found for P in own) <= MOST_INVERSES:
+            self.last = metrics, found
+        return found
+
+
+def patterns(G: Array) -> Iterator[LackingRows]:
+    """Rows (n, d) with missing values, by how many and by which they lack."""
+    counts = np.count_nonzero(G, axis=1)
+    for k in np.unique(counts[counts > 0]):
+        rows = np.flatnonzero(counts == k)
+        cells = np.nonzero(G[rows])[1].reshape(len(rows), k)
+        kinds, pattern = np.unique(cells, axis=0, return_inverse=True)
+        yield LackingRows(rows, cells, kinds, pattern.ravel())
+
+
+def conditional(A: Array, group: LackingRows) -> Array:
+    """For each pattern of a group, the conditional covariance A_mm⁻¹ (p, k, k)."""
+    return np.linalg.inv(A[group.kinds[:, :, None], group.kinds[:, None, :]])
+
+
+MOST_FEATURES = 50  # of rows that are completed by a covariance
+
+
+def columns_there(block: Block) -> Array:
+    """(d,) columns in which some row of a block has a value."""
+    if block.observed is None:
+        return np.ones(block.X.shape[1], dtype=bool)
+    return ~np.isnan(np.asarray(block.X[:])).all(axis=0)
+
+
+def by_itself(block: Block) -> Block:
+    """The rows with what the mean and the covariance of all of them expect in place of missing values.
+
+    Nothing is assumed about clusters. Rows of many features have means.
+    """
+    if block.observed is None:
+        return block
+    X = np.asarray(block.X[:], dtype=np.float64)
+    G = np.isnan(X)
+    n = np.maximum(np.sum(~G, axis=0), 1)
+    mean = np.where(G.all(axis=0), block.origin, np.sum(np.where(G, 0, X), axis=0) / n)
+    Y = np.where(G, 0, X - mean)
+    if X.shape[1] <= MOST_FEATURES:
+        seen = (~G).astype(np.float64)
+        cov = (Y.T @ Y) / np.maximum(seen.T @ seen, 1)
+        variances = np.diag(cov)
+        cov = 0.9 * cov + np.diag(0.1 * variances + np.where(variances > 0, 0, 1))  # pairs have rows of their own
+        values, vectors = np.linalg.eigh(cov)
+        A = (vectors / np.maximum(values, 0.01 * np.median(values))) @ vectors.T
+        for group in patterns(G):
+            P = conditional(A, group)[group.pattern]
+            U = (Y[group.rows] @ A)[np.arange(len(group.rows))[:, None], group.cells]
+            Y[group.rows[:, None], group.cells] = -np.einsum("nkl,nl->nk", P, U)
+    return make_block((mean + Y).astype(block.X.dtype), block.u, block.origin)
+
+
+def without_values(X: Matrix, xp: ModuleType = np) -> Array | None:
+    """(n,) rows that have no value at all; None: all have."""
+    if is_sparse(X):
+        return None
+    parts = [rows_at(X, part) for part in pieces(X)]
+    if not any(has_gaps(rows, xp) for rows in parts):
+        return None
+    return xp.concat([xp.all(xp.isnan(rows), axis=1) for rows in parts])
+
+
+def empty_rows(place: Place) -> tuple[Any, ...]:
+    """Which rows have no value at all."""
+    found = []
+    for X in place.Xs:
+        empty = without_values(X, place.xp)
+        found.append(_none(X, place.xp) if empty is None else empty)
+    return found, None
+
+
+def _none(X: Matrix, xp: ModuleType) -> Array:
+    matrix: Any = getattr(X, "matrix", X)
+    device = {} if xp is np else {"device": matrix.device}
+    return xp.zeros((X.shape[0],), dtype=xp.bool, **device)
+
+
+def counted(X: Matrix, u: Array, xp: ModuleType = np) -> Array:
+    """Sample weights, 0 for rows that have no value at all: they count nothing."""
+    empty = without_values(X, xp)
+    return u if empty is None else xp.where(empty, xp.zeros_like(u), u)
+
+
+def completed(block: Block, terms: TaskGaps, labels: Array) -> Array:
+    """The rows of a block with what is expected in place of missing values, in the cluster (n,) of each; of one run."""
+    X, G = block.filled(block.X[:])
+    if G is None:
+        return X
+    if terms.A is None:
+        means = [C[0][labels] for C, _ in terms.parts]
+    else:
+        met = Measured(terms, X, G, Patterns(list(patterns(G))))
+        means = [found[0] for found in met.expected(labels[None])]
+    expected = sum(share[0] * mean for mean, (_, share) in zip(means, terms.parts, strict=True))
+    return np.where(G, block.origin + expected, X)

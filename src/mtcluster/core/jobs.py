@@ -7,6 +7,7 @@ row and, last, a sum or None. A `RowSource` runs it in every place and adds up t
 from __future__ import annotations
 
 from dataclasses import dataclass
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,8 +18,7 @@ from .blocks import Block, Place, Totals, Weight, without_rows
 from .gaps import Met
 from .memberships import Membership
 from .sums import RowSums, missing_sums, row_sums
-from .weightings import Weighting
-from .weightings.quantiles import Gathered, masses
+from .weightings import Gathered, Weighting, masses
 
 if TYPE_CHECKING:
     from .covariances import OfClusters
@@ -83,7 +83,7 @@ def join_runs(place: Place, *parts: list[Array], order: list[int]) -> tuple[Any,
     return [_picked(xp.concat(own), order, xp) for own in zip(*parts, strict=True)], None
 
 
-def _picked(value: Any, at: list[int] | int, xp: Any) -> Any:
+def _picked(value: Any, at: list[int] | int, xp: ModuleType) -> Any:
     if isinstance(value, Weight):
         if value.w.shape[0] == 1:  # alike in all runs
             return value

@@ -19,25 +19,24 @@ from . import jobs
 from .arrays import Array, Matrix, host
 from .blocks import Block, PerRow, Place, RowSource, Totals, Weight
 from .centers import TINY, Centers, centers_of
-from .completing import by_itself, columns_there
-from .geometry import Spread
-from .kmeans import kmeans
+from .gaps import by_itself, columns_there
+from .geometry import Geometry, Spread
 from .model import Model, State
 from .mstep import proportions_of, whole_sums
-from .offsets import Offsets
 from .sampling import Sampling, take_few
-from .sharing import Share, Sharing, Shrink
+from .sharing import Offsets, Share, Sharing, Shrink, divided
 from .smoothing import DIRECTIONS, smoothed_centers
 from .smoothing import distances as squared_distances
 from .solver import alternate, nearest_at, side_by_side
+from .starts import kmeans
 from .terms import Terms
 
 ENOUGH = 5  # rows per cluster that a new task needs before its rows say where it lies and what it holds
-ROUNDS, TOL = 10, 1e-6  # of labels, offsets and centres
+JOIN_ROUNDS, JOIN_TOL = 10, 1e-6  # of labels, offsets and centres
 FEW_ROUNDS = 1  # after smoothing: more would drift away from it, as in a fit
-MATCHED = 4  # starts that bring a centre of the new task onto a known one
+MATCHED_STARTS = 4  # starts that bring a centre of the new task onto a known one
 MOST_GAIN = 5.0  # nats that one row can say for a cluster: an outlier must not make one
-SAMPLE = Sampling(3000, 500)
+JOIN_ROWS = Sampling(3000, 500)
 
 
 @dataclass(frozen=True)
@@ -121,7 +120,7 @@ def join(
     smooth = model.membership.labels_only and not model.geometry.estimated and rows.n_features > DIRECTIONS
     if smooth:
         centers = _smoothed(rows, model, centers, able, prior)
-    how, rounds = Follow(able, prior.reach is not None), FEW_ROUNDS if smooth else ROUNDS
+    how, rounds = Follow(able, prior.reach is not None), FEW_ROUNDS if smooth else JOIN_ROUNDS
     centers = _rounds(rows, weights, model, centers, how, rounds).centers
     if model.membership.diagonal and c > 1:
         support[able] = evidence(rows, weights, model, centers, prior)[able]
@@ -158,7 +157,7 @@ def in_the_middle(model: Model, centers: Centers, new: list[int], prior: Prior) 
 
 def _smoothed(rows: RowSource, model: Model, centers: Centers, able: list[int], prior: Prior) -> Centers:
     """Own centres of wide rows as they are after smoothing, by a sample: what a fit takes from its consensus."""
-    blocks, Ms = take_few(rows, SAMPLE, np.random.default_rng(0)), centers.Ms.copy()
+    blocks, Ms = take_few(rows, JOIN_ROWS, np.random.default_rng(0)), centers.Ms.copy()
     placed, exists, share = centers.placed[0], prior.exists, float(prior.usual.within[0, 0])
     for k in able:
         Ms[0, k] = placed[k]
@@ -174,8 +173,8 @@ def _located(
     means, shared, exists = rows.summary.means, centers.shared[0], prior.exists
     b, s = centers.offsets.b[0], centers.offsets.s.copy()
     middle = prior.sizes @ shared / prior.sizes.sum()
-    starts = np.stack([b] * (2 + MATCHED))
-    blocks = take_few(rows, SAMPLE, np.random.default_rng(0))
+    starts = np.stack([b] * (2 + MATCHED_STARTS))
+    blocks = take_few(rows, JOIN_ROWS, np.random.default_rng(0))
     for k in able:
         own, sizes = _clusters(by_itself(blocks[k]), int(exists.sum()))
         if prior.widths:
@@ -190,7 +189,7 @@ def _located(
         runs = list(group)
         several = centers.take("R", 0).copies(len(runs))
         several = replace(several, offsets=Offsets(starts[runs], s))
-        state = _rounds(rows, weights, alone, several, Follow(able, True), ROUNDS)
+        state = _rounds(rows, weights, alone, several, Follow(able, True), JOIN_ROUNDS)
         found[runs] = state.centers.offsets.b
         own = rows.apply(jobs.weighted_sums, state.Ls)[-1].reshape(len(b), -1)
         losses[:, runs] = own + _price(state.centers, prior).T
@@ -213,7 +212,7 @@ def width_of(centers: Array, sizes: Array) -> float:
 
 
 def _pairs(found: Array, sizes: Array, shared: Array) -> Array:
-    """(MATCHED, d) of the offsets that bring one centre onto another, those after which all lie near some."""
+    """(MATCHED_STARTS, d) of the offsets that bring one centre onto another, those after which all lie near some."""
     apart, between = squared_distances(found, found), squared_distances(shared, shared)
     G = found @ shared.T
     losses = np.empty(G.shape)
@@ -222,8 +221,8 @@ def _pairs(found: Array, sizes: Array, shared: Array) -> Array:
         least = np.min(apart[p][None, :, None] + between[:, None, :] - 2 * products, axis=2)
         losses[p] = np.maximum(least, 0) @ sizes
     lengths = squared_distances(shared, found)  # of the offsets: the shorter one, where others do as well
-    best = np.lexsort((lengths.ravel(), losses.ravel().round(9)))[:MATCHED]
-    ours, theirs = np.divmod(np.resize(best, MATCHED), len(shared))
+    best = np.lexsort((lengths.ravel(), losses.ravel().round(9)))[:MATCHED_STARTS]
+    ours, theirs = np.divmod(np.resize(best, MATCHED_STARTS), len(shared))
     return found[ours] - shared[theirs]
 
 
@@ -239,7 +238,7 @@ def _price(centers: Centers, prior: Prior) -> Array:
 def _rounds(rows: RowSource, weights: PerRow, model: Model, centers: Centers, how: Follow, rounds: int) -> State:
     """Find labels, then offsets and centres, a few times, or until losses stall."""
     state = nearest_at(rows, model, centers, weights)
-    return alternate(rows, model, state, max_iter=rounds, tol=TOL, known=how).state
+    return alternate(rows, model, state, max_iter=rounds, tol=JOIN_TOL, known=how).state
 
 
 def evidence(rows: RowSource, weights: PerRow, model: Model, centers: Centers, prior: Prior) -> Array:
@@ -268,3 +267,79 @@ def _evidence(place: Place, weights: list[Weight], *, terms: Terms, temperature:
     for k, gains in place.over_pieces(terms.n_columns, job):
         found[k] += gains
     return (found,)
+
+
+def followed(model: Model, centers: Centers, weights: Array, S: Array, T: Array) -> Array:
+    """(c, d) shared centres as if the sums S (m, c) and T (m, c, d) of tasks had been among those that made them.
+
+    `weights` (c,) is what the clusters weigh that they were made from.
+    """
+    pull, shared = model.sharing.pull(S[None])[0], centers.shared
+    means = in_common(divided(T, S), centers)
+    total = weights + pull.sum(axis=0)
+    moved = (weights[:, None] * shared + np.einsum("kc,kcd->cd", pull, means)) / np.where(total > 0, total, 1)[:, None]
+    return np.where((pull.sum(axis=0) > 0)[:, None], moved, shared)
+
+
+def in_common(points: Array, centers: Centers) -> Array:
+    """Points (m, g, d) of all tasks of one run in the frame that they share."""
+    offsets = centers.offsets
+    return (points - offsets.b[:, None]) / offsets.s[:, None, None] if offsets.moves else points
+
+
+def merged_groups(groups: dict[int, Array], centers: Centers) -> tuple[Array, dict[int, list[int]]]:
+    """Centres (g, d) of new clusters in the common frame, and which of them each group of each task is.
+
+    Groups of several tasks are one cluster if they lie closer to each other than half way to the known centres, in the
+    geometry of the model.
+    """
+    shared = centers.geometry.whiten(centers.shared)
+    found: list[Array] = []
+    numbers: dict[int, list[int]] = {}
+    for k, own in groups.items():
+        points = in_common(own[None], centers.take("m", [k]))[0]
+        seen = centers.geometry.whiten(points)
+        numbers[k] = []
+        for point, white in zip(points, seen, strict=True):
+            far = np.sqrt(np.sum((shared - white) ** 2, axis=1)).min() / 2
+            others = [centers.geometry.whiten(z[None])[0] for z in found]
+            apart = [np.inf if i in numbers[k] else float(np.linalg.norm(z - white)) for i, z in enumerate(others)]
+            if not apart or min(apart) >= far:
+                found.append(point)
+                apart.append(0.0)
+            numbers[k].append(int(np.argmin(apart)))
+    return np.array(found).reshape(len(found), shared.shape[1]), numbers
+
+
+def with_clusters(model: Model, centers: Centers, Z: Array, holds: Array) -> tuple[Model, Centers]:
+    """Give a model and the centres of one run further shared centres Z (g, d), held by the tasks `holds` (m, g).
+
+    The subspace keeps its axes and gains those that the new centres need.
+    """
+    (m, c, _), g = centers.Ms.shape, len(Z)
+    assert centers.W is not None
+    assert centers.M is not None
+    W, M = _spanned(centers.W.astype(np.float64), centers.M.astype(np.float64), Z, centers.geometry)
+    held = np.concatenate([model.held((1, m, c)), holds[None]], axis=2)
+    grown, whole = centers.grow("c", g), M @ W.T
+    placed = replace(centers, W=None, M=None, Z=Z).placed
+    logs = grown.log_shares
+    if logs is not None:
+        absent = -np.inf if not model.membership.labels_only else -np.log(c + g)
+        logs[:, c:] = np.where(holds, -np.log(c + g), absent)
+    geometry = centers.geometry.with_clusters(g)
+    Ms, seen = np.concatenate([centers.Ms, placed], axis=1), np.concatenate([centers.seen, holds], axis=1)
+    centers = replace(centers, W=W, M=M, Ms=Ms, Z=whole, Q=whole, seen=seen, log_shares=logs, geometry=geometry)
+    return replace(model, n_clusters=c + g, n_components=W.shape[1], holds=held), centers
+
+
+def _spanned(W: Array, M: Array, Z: Array, geometry: Geometry) -> tuple[Array, Array]:
+    """W (d, l) with the directions in which points Z lie outside of it, and M (c, l) with their coordinates."""
+    for z in Z:
+        rest = z - (geometry.whiten(z[None], 1.0) @ W) @ W.T
+        length = float(np.sqrt(max((geometry.whiten(rest, 1.0) @ rest.T).item(), 0.0)))
+        if length > 1e-10 * max(float(np.linalg.norm(z)), TINY) and W.shape[1] < W.shape[0]:
+            W = np.concatenate([W, rest.T / length], axis=1)
+            M = np.concatenate([M, np.zeros((len(M), 1))], axis=1)
+        M = np.concatenate([M, geometry.whiten(z[None], 1.0) @ W])
+    return W, M

@@ -31,12 +31,11 @@ from .gaps import Gaps
 from .geometry import Geometry, Identity, Spread, Tied
 from .jobs import cluster_sizes, pick_runs, weighted_sums
 from .memberships import Binary, Membership
-from .offsets import Offsets
 from .record import Record, axes
-from .sharing import Sharing
+from .sharing import Offsets, Sharing
 from .terms import Axes, Terms
 
-HELD = np.ones((1, 1, 1), dtype=bool)
+HOLDS_ALL = np.ones((1, 1, 1), dtype=bool)
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +48,7 @@ class Model(Record):
     coupling: Coupling = field(default_factory=Reconstruction)
     membership: Membership = field(default_factory=Binary)
     offsets: Offsets = field(default_factory=Offsets.none)  # where tasks lie, or that it is estimated
-    holds: Array = axes("R? m? c?", fill=False, default=HELD)  # which clusters a task holds
+    holds: Array = axes("R? m? c?", fill=False, default=HOLDS_ALL)  # which clusters a task holds
     geometry: Geometry = field(default_factory=Identity)  # how distances are measured where the fit starts
     proportions: bool = False  # are those of the clusters in each task estimated?
     log_shares: Array | None = axes("R? m c", default=None)  # log of the proportions, where they are given

@@ -18,10 +18,10 @@ from .geometry import Geometry, Spread, Tied
 from .sharing import divided
 
 if TYPE_CHECKING:
-    from .couplings.base import Subspace
+    from .couplings import Subspace
     from .model import Model
 
-PRICE = 1e-6  # ρ: where location and composition cannot be told apart, the smaller offset is taken
+OFFSET_PRICE = 1e-6  # ρ: where location and composition cannot be told apart, the smaller offset is taken
 SWEEPS = 5  # of offsets and shared centres in turn, where covariances of clusters differ
 PSEUDO_ROWS = 1.0  # α: rows that are spread over all clusters when proportions are estimated
 
@@ -177,7 +177,7 @@ def _offsets(means: Array, weights: Array, sizes: Array, total: Array) -> Array:
     share = weights / np.where(of_cluster > 0, of_cluster, 1)[:, None]  # of a task in a cluster
     H = -np.einsum("rkc,rlc->rkl", weights, share)
     at = np.arange(m)
-    H[:, at, at] += weights.sum(axis=2) + PRICE * sizes + 1e-12 * total[:, None]
+    H[:, at, at] += weights.sum(axis=2) + OFFSET_PRICE * sizes + 1e-12 * total[:, None]
     middle = np.einsum("rkc,rkcd->rcd", share, means)
     right = np.einsum("rkc,rkcd->rkd", weights, means - middle[:, None])
     b = np.linalg.solve(H, right)

@@ -1,5 +1,15 @@
 """What is new in a task that joins: rows, and groups of rows, that no known cluster explains.
 
+A row of a class that nobody has seen is rarely an outlier by itself if there are many features, but such rows form a
+cluster. So one free centre is added to the known ones, from several starts, and the best is scored by
+
+    G × δ²,
+
+where G is the share of the losses that it saves, and δ the distance between its rows and those of the nearest known
+cluster along the line that joins their means, in standard deviations. Both are needed: a part of a large cluster saves
+much, but is not apart from the rest (two halves of a normal distribution have δ = 2.6), and a few odd rows are apart
+but save little. A task without anything new has such a score too; `novelty` learns how large it is.
+
 How large losses and scores of groups are where nothing is new is learnt from the tasks of the fit: each of them joins a
 model of the others, as a new task would. A model of one task is compared with itself in halves.
 """
@@ -16,20 +26,175 @@ import numpy as np
 from .arrays import Array, is_sparse
 from .blocks import Block, Blocks, PerRow, Place, RowSource, Weight, make_block
 from .centers import TINY, Centers
-from .completing import by_itself, without_values
-from .extending import in_common
-from .groups import Seen, best_group, seen
-from .joining import Joined, Prior, join
+from .gaps import by_itself, columns_there, without_values
+from .joining import ENOUGH, Joined, Prior, in_common, join
 from .model import Model
-from .offsets import Offsets
 from .readout import read_out
 from .record import Record
 from .sampling import Sampling, take_few, take_sample
-from .sharing import Shrink, divided
+from .sharing import Offsets, Sharing, Shrink, divided
+from .smoothing import DIRECTIONS, directions, distances
 
-SAMPLE = Sampling(2000, 300)
-MOST_TASKS = 10  # of the fit that join again
-ROUNDING = 1e-6  # loss per feature, with a metric, that means nothing
+GROUP_STARTS = 12  # rows at which the free centre begins
+START_DRAWS = 5  # rows of which each of these is the best
+GROUP_ITER = 10  # with the model's share of own centres, and as many with centres of the rows alone
+STARTS_KEPT = 4  # starts that go on to the latter
+PRIOR = 5.0  # rows by which these are drawn to the shared ones
+SMALLEST = 0.25  # of the usual size of a cluster: what a group needs
+FARTHEST = 1e3  # standard deviations that mean no more than fewer would
+
+
+@dataclass(frozen=True)
+class Seen:
+    """The rows of a task in coordinates in which distances are Euclidean, and the known centres there."""
+
+    Y: Array  # (n, q)
+    u: Array  # (n,)
+    placed: Array  # (c, q) the shared centres as they lie in the task, of clusters that it holds
+    known: Array  # (c, q) where rows of these clusters are expected: drawn to the task's own centres
+    sharing: Sharing  # how much
+    free: Array  # (g, q) centres of groups that were found before
+
+    def rows(self, at: Array) -> Seen:
+        """Some of the rows."""
+        return replace(self, Y=self.Y[at], u=self.u[at])
+
+    def expected(self, sizes: Array, means: Array) -> Array:
+        """Where rows of clusters are expected, (R, c, q), whose rows have such sizes and means."""
+        P = np.broadcast_to(self.placed, means.shape)
+        own = self.sharing.own(sizes[:, None], means[:, None], P[:, None])[:, 0]
+        return P + float(self.sharing.lam[0, 0]) * (own - P)
+
+    @property
+    def least_size(self) -> float:
+        """The weight that a group needs."""
+        return max(ENOUGH, SMALLEST * float(self.u.sum()) / len(self.placed))
+
+
+@dataclass(frozen=True)
+class Group:
+    """A free centre, and the rows nearest to it."""
+
+    rows: Array  # (n,) bool
+    score: float
+
+
+def seen(block: Block, model: Model, centers: Centers, held: Array, free: Array | None = None) -> Seen:
+    """The rows of one task of a model of this task alone; the clusters `held` (c,) are known, and so are groups.
+
+    Missing values are those that the rows themselves expect, and columns that the task lacks do not count.
+    """
+    there, block = columns_there(block), by_itself(block)
+    placed = centers.placed[0][held]
+    own = centers.Ms[0].astype(np.float64)[held]
+    known = placed + float(model.sharing.lam[0, 0]) * (own - placed)
+    free = np.zeros((0, placed.shape[1])) if free is None else free
+    X, geometry = block.X, centers.geometry.tied
+    if not there.all():
+        X, placed, known, free = (A[:, there] for A in (X, placed, known, free))
+        geometry = geometry.restricted(there)
+    if geometry.estimated:
+        dense = np.asarray(X.toarray() if is_sparse(X) else X, dtype=np.float64)
+        Y, placed, known, free = (geometry.whiten(A) for A in (dense, placed, known, free))
+    elif X.shape[1] > DIRECTIONS:
+        V = directions(X, np.concatenate([placed, free]))
+        Y, placed, known, free = (np.asarray(A @ V, dtype=np.float64) for A in (X, placed, known, free))
+    else:
+        Y = np.asarray(X.toarray() if is_sparse(X) else X, dtype=np.float64)
+    return Seen(Y, np.asarray(block.u, dtype=np.float64), placed, known, model.sharing, free)
+
+
+def best_group(found: Seen, rng: np.random.Generator) -> Group | None:
+    """The group that saves most of the losses beside those found before; None: there is none.
+
+    Known centres follow their rows, first by the share of the model, so that they stay what they are, and then freely.
+    """
+    Y, u, P, free, c = found.Y, found.u, found.placed, found.free, len(found.placed)
+    losses = distances(Y, np.concatenate([found.known, free])).min(axis=0)
+    starts = _starts(Y, u, losses, rng)
+    runs, total = len(starts), float(u @ losses)
+    if not runs or not total > 0:
+        return None
+    known, others = np.tile(found.known, (runs, 1, 1)), np.tile(free, (runs, 1, 1))
+    extra = np.concatenate([others, starts[:, None]], axis=1)
+    saved = np.zeros(runs)
+    for iteration in range(2 * GROUP_ITER):
+        if iteration == GROUP_ITER:  # the best go on
+            kept = np.argsort(-saved, kind="stable")[:STARTS_KEPT]
+            known, extra, saved, runs = known[kept], extra[kept], saved[kept], len(kept)
+        points = np.concatenate([known, extra], axis=1)
+        D = distances(Y, points.reshape(-1, Y.shape[1])).reshape(runs, -1, len(Y))
+        labels = D.argmin(axis=1)
+        if iteration < GROUP_ITER:
+            saved = total - D.min(axis=1) @ u
+        sizes, means = _means(Y, u, labels, points.shape[1])
+        n = sizes[:, :c]
+        if iteration < GROUP_ITER:
+            known = found.expected(n, means[:, :c])
+        else:
+            known = P + (n / (n + PRIOR))[..., None] * (np.where((n > 0)[..., None], means[:, :c], P) - P)
+        extra = np.where((sizes[:, c:] > 0)[..., None], means[:, c:], extra)
+    large = sizes[:, -1] >= found.least_size
+    if not large.any():
+        return None
+    best = int(np.where(large, saved, -np.inf).argmax())
+    rows = labels[best] == points.shape[1] - 1
+    apart = separation(Y, u, labels[best], np.concatenate([P, extra[best]]))
+    return Group(rows, max(float(saved[best]), 0.0) / total * apart**2)
+
+
+def separation(Y: Array, u: Array, labels: Array, points: Array) -> float:
+    """δ of the last group: its distance from the nearest other one, along the line between the means of both.
+
+    The distance is less what chance adds to it, as the line was chosen by the rows. A cluster of hardly any rows is at
+    its point (g, q), and as wide as the last group, which may have taken its rows.
+    """
+    sizes, means = (a[0] for a in _means(Y, u, labels[None], len(points)))
+    spread = np.bincount(labels, weights=u * np.sum((Y - means[labels]) ** 2, axis=1), minlength=len(points))
+    few, last = sizes < ENOUGH, len(points) - 1
+    means = np.where(few[:, None], points, means)
+    chance = np.where(few, 0, spread / np.maximum(sizes, 1) ** 2)
+    found = [FARTHEST]
+    for j in range(last):
+        w = means[last] - means[j]
+        length = max(float(np.linalg.norm(w)), np.finfo(np.float64).tiny)
+        at = (last,) if few[j] else (last, j)
+        width = float(np.mean([_deviation(Y[labels == i] @ (w / length), u[labels == i]) for i in at]))
+        apart = max(length - float(chance[last] + chance[j]) / length, 0.0)
+        found.append(apart / width if apart < FARTHEST * width else FARTHEST)
+    return min(found)
+
+
+def _deviation(y: Array, u: Array) -> float:
+    mean = u @ y / u.sum()
+    return float(np.sqrt(u @ (y - mean) ** 2 / u.sum()))
+
+
+def _means(Y: Array, u: Array, labels: Array, n_groups: int) -> tuple[Array, Array]:
+    """Sizes (R, g) and means (R, g, q) of the groups of each run."""
+    F = (labels[:, None] == np.arange(n_groups)[:, None]) * u
+    sizes = F.sum(axis=2)
+    return sizes, (F.reshape(-1, len(Y)) @ Y).reshape(*sizes.shape, -1) / np.where(sizes > 0, sizes, 1)[..., None]
+
+
+def _starts(Y: Array, u: Array, losses: Array, rng: np.random.Generator) -> Array:
+    """(R, q) rows drawn one after the other by their losses; of several the one that lowers them most."""
+    found: list[Array] = []
+    for _ in range(GROUP_STARTS):
+        mass = np.cumsum(losses * u)
+        if not mass[-1] > 0:
+            break
+        at = np.minimum(np.searchsorted(mass, rng.random(START_DRAWS) * mass[-1]), len(mass) - 1)
+        D = np.minimum(distances(Y, Y[at]), losses)
+        best = int((D @ u).argmin())
+        losses = D[best]
+        found.append(Y[at[best]])
+    return np.array(found).reshape(len(found), Y.shape[1])
+
+
+NOVELTY_ROWS = Sampling(2000, 300)
+TASKS_THAT_JOIN = 10  # of the fit that join again
+LOSS_ROUNDING = 1e-6  # loss per feature, with a metric, that means nothing
 MOST_GROUPS = 10  # of a task
 WITHOUT = 2  # clusters that tasks of the fit are tried without, one after the other
 USUAL = 0.9  # share of tasks without anything new whose best group does not count as new
@@ -62,7 +227,7 @@ def learn_ordinary(
     rows: RowSource, model: Model, centers: Centers, sizes: Array, prior: Prior, rng: np.random.Generator
 ) -> Ordinary:
     """Losses and scores of the tasks of a fit, each as a task that joins the others; `sizes` (m, c) of clusters."""
-    sample = take_few(rows, SAMPLE, rng)
+    sample = take_few(rows, NOVELTY_ROWS, rng)
     nothing = _rounding(sample, model)
     if not model.membership.diagonal:
         Ls = [np.maximum(L, nothing) for L in read_out(Blocks(sample).place, model=model, centers=centers)[1]]
@@ -93,7 +258,7 @@ def learn_ordinary(
 def _rounding(sample: list[Block], model: Model) -> float:
     """A loss that means nothing: rounding makes losses of about that size of rows that lie on their centres."""
     if model.geometry.estimated:
-        return ROUNDING * sample[0].X.shape[1]
+        return LOSS_ROUNDING * sample[0].X.shape[1]
     eps = float(np.finfo(sample[0].sq.dtype).eps)
     return 100 * eps * float(np.mean(np.concatenate([b.sq for b in sample]), dtype=np.float64))
 
@@ -134,14 +299,14 @@ def _views(
     pull, points = model.sharing.pull(sizes[None])[0], in_common(centers.Ms.astype(np.float64), centers)
     sharing = np.flatnonzero(np.broadcast_to(model.sharing.sharing, (m,)))
     if len(sharing) > 1:
-        for k in sharing[:: -(-len(sharing) // MOST_TASKS)].tolist():
+        for k in sharing[:: -(-len(sharing) // TASKS_THAT_JOIN)].tolist():
             others = sharing[sharing != k]
             of_cluster = pull[others].sum(axis=0)
             Z = np.einsum("kc,kcd->cd", pull[others], points[others]) / np.where(of_cluster > 0, of_cluster, 1)[:, None]
             shared = np.where((of_cluster > 0)[:, None], Z, centers.shared)
             yield k, sample[k], by_itself(sample[k]), shared, of_cluster > 0
         return
-    for k in range(min(m, MOST_TASKS)):
+    for k in range(min(m, TASKS_THAT_JOIN)):
         block, whole = sample[k], by_itself(sample[k])
         first = rng.permutation(len(block)) < len(block) // 2
         for half in (first, ~first):
@@ -181,7 +346,7 @@ def next_groups(
     able = [k for k in able if len(groups.get(k, ())) < MOST_GROUPS]
     if not able:
         return groups
-    sample = take_few(rows, SAMPLE, np.random.default_rng(0))
+    sample = take_few(rows, NOVELTY_ROWS, np.random.default_rng(0))
     groups = dict(groups)
     for k in able:
         block, old = sample[k], groups.get(k, np.zeros((0, rows.n_features)))
@@ -194,7 +359,7 @@ def next_groups(
 
 
 @dataclass(frozen=True)
-class Verdict:
+class Flags:
     """What makes a row of each task new."""
 
     limits: Array  # (m,) losses above which rows are; infinite: none is
@@ -202,7 +367,7 @@ class Verdict:
     held: Array  # (c,) clusters that some task holds
 
 
-def label_rows(place: Place, *, model: Model, centers: Centers, verdict: Verdict) -> tuple[Any, ...]:
+def label_rows(place: Place, *, model: Model, centers: Centers, verdict: Flags) -> tuple[Any, ...]:
     """Labels, -1 for what is new and for rows without any value; memberships, losses."""
     xp = place.xp
     Ps, Ls, _ = read_out(place, model=model, centers=centers)
@@ -220,7 +385,7 @@ def label_rows(place: Place, *, model: Model, centers: Centers, verdict: Verdict
     return found, Ps, Ls, None
 
 
-def _beside(model: Model, centers: Centers, verdict: Verdict) -> tuple[Model, Centers] | None:
+def _beside(model: Model, centers: Centers, verdict: Flags) -> tuple[Model, Centers] | None:
     """A model with the groups of each task as further clusters; None: there are no groups."""
     most = max((len(own) for own in verdict.groups.values()), default=0)
     if not most:
@@ -238,7 +403,7 @@ def _beside(model: Model, centers: Centers, verdict: Verdict) -> tuple[Model, Ce
     return plain, Centers(None, None, points, points[0], points[0], held[0], nowhere, geometry)
 
 
-def counted(rows: RowSource, model: Model, centers: Centers, verdict: Verdict) -> PerRow:
+def counted(rows: RowSource, model: Model, centers: Centers, verdict: Flags) -> PerRow:
     """What rows count where those that are new do not."""
     job = partial(label_rows, model=model, centers=centers, verdict=verdict)
     return rows.apply(_not_new, rows.apply(job, outputs=3)[0], outputs=1)[0]
@@ -251,7 +416,7 @@ def _not_new(place: Place, labels: list[Array]) -> tuple[Any, ...]:
 
 def loss_scales(rows: RowSource, found: Joined, rng: np.random.Generator) -> Array:
     """(m,) median losses of the rows of each task, of a sample; 0 for tasks of few rows."""
-    sample = Blocks(take_sample(rows, SAMPLE, rng)[0])
+    sample = Blocks(take_sample(rows, NOVELTY_ROWS, rng)[0])
     Ls = read_out(sample.place, model=found.model, centers=found.centers)[1]
     pairs = zip(Ls, sample.place.blocks, strict=True)
     return np.array([loss_scale(L, b.u) if L.shape[-1] else 0.0 for L, b in pairs]) * found.enough

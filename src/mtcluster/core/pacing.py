@@ -10,8 +10,7 @@ import numpy as np
 
 from .blocks import PerRow, RowSource
 from .jobs import bring_to_host, by_observed, gathered_losses, loss_histograms, weigh
-from .weightings import SOFT_RULES, Hard, Weighting
-from .weightings.quantiles import quantiles
+from .weightings import SOFT_RULES, Hard, Weighting, quantiles
 
 
 def fractions_of(initial: float, step: float) -> tuple[float, ...]:

@@ -10,9 +10,8 @@ import numpy as np
 from .arrays import Array, Matrix, entry_counts, is_sparse, pieces, rows_at
 from .blocks import Place, make_block
 from .centers import Centers
-from .memberships import one_hot
+from .memberships import Quadratic, one_hot
 from .model import Model
-from .quadratic import Quadratic
 
 
 def read_out(place: Place, *, model: Model, centers: Centers) -> tuple[Any, ...]:

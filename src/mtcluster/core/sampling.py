@@ -11,14 +11,14 @@ import numpy as np
 from .arrays import Array, Picked
 from .blocks import Block, Blocks, PerRow, RowSource, make_block
 from .centers import Centers
-from .completing import completed
 from .couplings import Reconstruction
+from .gaps import completed
 from .memberships import Binary
 from .model import Model
 from .readout import read_out
 from .solver import first_state
 
-FEW, LEAST = 2**17, 300  # numbers of a sample of which copies are made, and rows that it has at least
+FEW_NUMBERS, FEWEST_SAMPLED = 2**17, 300  # numbers of a sample of which copies are made, and rows that it has at least
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ def take_sample(rows: RowSource, how: Sampling, rng: np.random.Generator) -> tup
 def take_few(rows: RowSource, how: Sampling, rng: np.random.Generator) -> list[Block]:
     """A sample as matrices in memory, of fewer rows where these are dense and wide."""
     if rows.summary.entries.shape[1] == 1:  # entries are counted of sparse rows alone
-        few = max(FEW // rows.n_features, LEAST)
+        few = max(FEW_NUMBERS // rows.n_features, FEWEST_SAMPLED)
         how = Sampling(min(how.sample, few), min(how.task_sample, few))
     return [
         replace(block, X=block.X[:]) if isinstance(block.X, Picked) else block

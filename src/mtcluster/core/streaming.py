@@ -17,12 +17,12 @@ from .centers import TINY, Centers, centers_of
 from .geometry import Spread, Tied
 from .model import Model
 from .mstep import proportions_of, residual_scatter, update, whole_sums
-from .offsets import Offsets
 from .record import Record, axes
+from .sharing import Offsets
 
 
 @dataclass(frozen=True, eq=False)
-class Statistics(Record):
+class StreamSums(Record):
     """Sums over the rows so far, by task and cluster."""
 
     energy: float  # Σ w ‖x − origin‖² of tasks that share
@@ -36,7 +36,7 @@ class Statistics(Record):
     XX: Array = axes("q q")  # Σ w (x − origin)(x − origin)ᵀ of tasks that share, in the directions of the metric
     prior: Array = axes("q q")  # what the metric is drawn to
 
-    def forgotten(self, share: float) -> Statistics:
+    def forgotten(self, share: float) -> StreamSums:
         """The sums, with less weight."""
         return replace(
             self, S=share * self.S, T=share * self.T, XX=share * self.XX, energy=share * self.energy,
@@ -45,7 +45,7 @@ class Statistics(Record):
 
     def added(
         self, ks: list[int], S: Array, T: Array, spread: Spread | None, tied: Tied | None, origins: Array
-    ) -> Statistics:
+    ) -> StreamSums:
         """With the rows of a batch: tasks `ks`, sums S (m, c), T (m, c, d), and second moments around other origins."""
         mine, sums = self.S.copy(), self.T.copy()
         mine[ks] += S
@@ -61,7 +61,7 @@ class Statistics(Record):
         XX = spread.XX[0] + cross + cross.T + (n[:, None] * inside).T @ inside
         return replace(self, S=mine, T=sums, XX=self.XX + XX, energy=self.energy + energy)
 
-    def judged(self, weight: float, loss: float, limits: Array) -> Statistics:
+    def judged(self, weight: float, loss: float, limits: Array) -> StreamSums:
         """With the losses of the rows of a batch."""
         total = max(self.weight + weight, np.finfo(np.float64).tiny)
         share = weight / total
@@ -117,10 +117,10 @@ class Statistics(Record):
 class Stream:
     """The centre step of a stream: the rows of a batch count beside the sums of all before."""
 
-    before: Statistics  # of all tasks and clusters so far
+    before: StreamSums  # of all tasks and clusters so far
     ks: list[int]  # the tasks of the batch
     model: Model  # of all tasks
-    kept: Statistics  # with the batch
+    kept: StreamSums  # with the batch
     centers: Centers  # of all tasks
     kind: str  # what is done about the location of tasks
     totals: Totals | None = None  # of the batch, whole
@@ -140,7 +140,7 @@ class Stream:
         return self.centers.take("m", self.ks).take("R", None)
 
 
-def begin(model: Model, centers: Centers, sizes: Array, losses: tuple[float, float, Array]) -> Statistics:
+def begin(model: Model, centers: Centers, sizes: Array, losses: tuple[float, float, Array]) -> StreamSums:
     """Make the sums that a fitted model stands for, from its centres and metric and the sizes (m, c) of its clusters.
 
     `losses`: the weight of rows, their mean loss, and losses above which a row is hardly explained. The metric goes on
@@ -151,13 +151,13 @@ def begin(model: Model, centers: Centers, sizes: Array, losses: tuple[float, flo
     totals = S.sum(axis=1)
     origins = T.sum(axis=1) / np.maximum(totals, TINY)[:, None]
     if not isinstance(tied := centers.geometry, Tied):
-        return Statistics(0.0, 1.0, *losses, S, T, origins, np.zeros((0, 0)), np.zeros((0, 0)))
+        return StreamSums(0.0, 1.0, *losses, S, T, origins, np.zeros((0, 0)), np.zeros((0, 0)))
     K, rest, d = tied.K, float(tied.rest), T.shape[2]
     nothing = Spread(np.zeros((1, *K.shape)), np.zeros((1, len(S))), totals[None], model.shaping(len(S)))
     G, trace = residual_scatter(model, centers.take("R", None), S[None], (T[None], T[None]), origins, nothing)
     N = float(nothing.total[0])
     energy = N * (float(np.trace(K)) + (d - len(K)) * rest) - float(trace[0])
-    return Statistics(energy, rest, *losses, S, T, origins, N * K - G[0], K)
+    return StreamSums(energy, rest, *losses, S, T, origins, N * K - G[0], K)
 
 
 def effective(model: Model, centers: Centers) -> Array:

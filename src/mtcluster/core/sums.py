@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import Any
+from types import ModuleType
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from .memberships import Membership
 
 
 def row_sums(
-    X: Matrix, P: Array, w: Array, membership: Membership, n_clusters: int, xp: Any = np
+    X: Matrix, P: Array, w: Array, membership: Membership, n_clusters: int, xp: ModuleType = np
 ) -> tuple[Array, Array]:
     """S = PᵀVP (R, c, c), or its diagonal for labels, and T = PᵀVX (R c, d) of some rows with weights w = u v."""
     F = membership.columns(P, w, n_clusters, xp)
@@ -26,7 +26,7 @@ def row_sums(
     return membership.moments(F, weighted, xp), _times(xp.reshape(weighted, (runs * c, n)), X, xp)
 
 
-def _times(F: Array, X: Matrix, xp: Any) -> Array:
+def _times(F: Array, X: Matrix, xp: ModuleType) -> Array:
     """F X, (c, n) by (n, d), in sums over no more rows than single precision bears."""
     if is_sparse(X):
         return (X.T @ F.T).T
@@ -97,7 +97,7 @@ class RowSums:
         return Totals(S, T, value + self.extra, XX, self.gaps)
 
 
-def _fetched(sums: list[list[Array] | None], xp: Any) -> list[list[Array] | None]:
+def _fetched(sums: list[list[Array] | None], xp: ModuleType) -> list[list[Array] | None]:
     """Small arrays, of the same shapes for each task, in NumPy's memory: in one transfer."""
     some = next((parts for parts in sums if parts), None)
     if xp is np or some is None:
@@ -112,7 +112,7 @@ def _fetched(sums: list[list[Array] | None], xp: Any) -> list[list[Array] | None
     ]
 
 
-def missing_sums(F: Array, G: Array, xp: Any) -> RowGaps:
+def missing_sums(F: Array, G: Array, xp: ModuleType) -> RowGaps:
     """The weights F (R, c, n) of rows that lack values, where these are at the origin."""
     missing = missing_weights(F, xp.astype(G, F.dtype), xp)
     nothing = np.zeros_like(missing)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from types import ModuleType
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from .arrays import Array, Matrix, is_sparse, like
 from .blocks import Block
 from .covariances import Own
 from .gaps import Gaps, Met, TaskGaps
-from .quadratic import Quadratic
+from .memberships import Quadratic
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class TaskTerms:
     axes: Axes | None
     energy: bool
     prior: Array | None  # (R, c, 1)
-    xp: Any
+    xp: ModuleType
     own: Own | None = None
     gaps: TaskGaps | None = None
 
@@ -102,11 +102,11 @@ class Axes:
     q: Array | None  # (R, l, d)
     shift: Array | None  # (R, l) origin·q_i; None: 0
 
-    def where(self, near: Array, xp: Any) -> Axes:
+    def where(self, near: Array, xp: ModuleType) -> Axes:
         """The same in the place and the type of the rows."""
         return Axes(*(None if v is None else like(np.ascontiguousarray(v), near, xp) for v in vars(self).values()))  # type: ignore[arg-type]
 
-    def energy(self, X: Matrix, sq: Array, xp: Any) -> Array:
+    def energy(self, X: Matrix, sq: Array, xp: ModuleType) -> Array:
         """(R, n) the energies of some rows."""
         e = self.a[:, None] * sq
         if self.q is None or self.s is None:

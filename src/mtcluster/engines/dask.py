@@ -19,7 +19,7 @@ import numpy as np
 from dask.delayed import delayed
 
 from .._utils.tasks import as_parts, encode_tasks, label_array
-from ..core.arrays import Array, Columns, Summary
+from ..core.arrays import Array, ColumnPlaces, Summary
 from ..core.blocks import Block, Job, PerRow, make_block, reads_rows
 from . import dask_store
 from . import dask_worker as worker
@@ -37,7 +37,7 @@ class Features(Protocol):
     def __call__(self, n_features: int, columns: Any) -> None:
         """The number of features, and their names."""
 
-    def matched(self, parts: dict[Hashable, Any]) -> dict[Hashable, Columns] | None:
+    def matched(self, parts: dict[Hashable, Any]) -> dict[Hashable, ColumnPlaces] | None:
         """Where the columns of data sets stand, if they are matched by name."""
 
 
@@ -227,7 +227,7 @@ def read_weights(sample_weight: Any, X: Any, seed: str) -> list[Any]:
     return [delayed(worker.checked_weights)(chunk, X.dtype) for chunk in chunks]
 
 
-def read_array(X: Any, name: str, features: Features, placing: Columns | None = None) -> Any:
+def read_array(X: Any, name: str, features: Features, placing: ColumnPlaces | None = None) -> Any:
     """A Dask array of floats with known row counts and its columns in one chunk.
 
     `placing`: where its columns stand, if data sets have others.

@@ -14,7 +14,7 @@ from scipy import sparse
 from .._utils.tasks import encode_tasks, positions, task_rows
 from ..core.arrays import Array, Picked, Summary, has_gaps, not_finite, rows_at, summarize
 from ..core.blocks import Place, coordinates, counting, make_block, take
-from ..core.completing import counted
+from ..core.gaps import counted
 from .dask_store import loaded, stored
 
 LABELS = np.dtype(np.int32)

@@ -19,7 +19,7 @@ from .._sklearn_compat import openmp_threads
 from .._utils.tasks import Positions
 from ..core.arrays import Array, Each, Picked, Summary, is_sparse, summarize
 from ..core.blocks import Blocks, Job, PerRow, Place, coordinates, counting
-from ..core.completing import counted
+from ..core.gaps import counted
 from .base import Engine
 from .blas import one_blas_thread
 

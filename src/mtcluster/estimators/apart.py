@@ -19,7 +19,7 @@ from ..core.arrangement import Arrangement, enumerable, likeness, rank, stabilit
 from ..core.arrays import Array, host
 from ..core.blocks import Block, PerRow
 from ..core.centers import Centers
-from ..core.composing import Part, compose
+from ..core.composing import FitPart, compose
 from ..core.fitted import Fitted
 from ..core.geometry import Tied
 from ..core.model import Model
@@ -33,10 +33,10 @@ from .progress import warn_user
 if TYPE_CHECKING:
     from .base import MultiTaskClusterer
 
-HELD = 0.9  # what the evidence for a matching, and its share of samples, have to reach
-DRAWS = 100  # samples of the rows
-SAMPLE = Sampling(4000, 400)
-STARTS = 20  # of the solver, where not all matchings can be looked at
+SURE_MATCHING = 0.9  # what the evidence for a matching, and its share of samples, have to reach
+REDRAWN = 100  # samples of the rows
+MATCHING_ROWS = Sampling(4000, 400)
+SOLVER_STARTS = 20  # of the solver, where not all matchings can be looked at
 
 
 @dataclass(frozen=True)
@@ -60,30 +60,30 @@ class OwnFit:
         """Numbers of the clusters that have rows."""
         return np.flatnonzero(self.fitted.sizes.sum(axis=0) > 0)
 
-    def part(self, own: Array, numbers: Array) -> Part:
+    def part(self, own: Array, numbers: Array) -> FitPart:
         """It in a whole in which some of its clusters have these numbers."""
-        return Part(self.model, self.centers, self.fitted.sizes, self.tasks, self.columns, own, numbers)
+        return FitPart(self.model, self.centers, self.fitted.sizes, self.tasks, self.columns, own, numbers)
 
 
 @dataclass(frozen=True)
-class View:
+class CenterDistances:
     """What the geometry of a fit is read from."""
 
     D: Array  # (a, a) distances between the centres of living clusters
     drawn: Array  # (B, a, a) the same of samples of the rows
 
 
-def views_of(engine: Engine, fits: list[OwnFit], rng: np.random.Generator) -> list[View]:
+def views_of(engine: Engine, fits: list[OwnFit], rng: np.random.Generator) -> list[CenterDistances]:
     """The geometry of each fit, and of samples of its rows, with what its clusters expect where values are missing."""
     ends = np.cumsum([len(fit.with_rows) for fit in fits])
     parts = [
         fit.part(fit.with_rows, np.arange(end - len(fit.with_rows), end)) for fit, end in zip(fits, ends, strict=True)
     ]
-    sample = take_whole(engine, SAMPLE, rng, *compose(parts, int(ends[-1])))[0]
+    sample = take_whole(engine, MATCHING_ROWS, rng, *compose(parts, int(ends[-1])))[0]
     return [_view([sample[k] for k in fit.tasks], fit, rng) for fit in fits]
 
 
-def _view(sample: list[Block], fit: OwnFit, rng: np.random.Generator) -> View:
+def _view(sample: list[Block], fit: OwnFit, rng: np.random.Generator) -> CenterDistances:
     C = fit.centers.shared[fit.with_rows]
     tied, within = fit.fitted.centers.geometry.take("R", None), fit.fitted.within_weight
     counted = np.flatnonzero(within < 1) if (within < 1).any() else np.arange(len(sample))
@@ -94,10 +94,10 @@ def _view(sample: list[Block], fit: OwnFit, rng: np.random.Generator) -> View:
         rows.append(offsets.from_task(Y, k))
     tasks = np.repeat(counted, [len(Y) for Y in rows])
     seen = Arrangement(np.concatenate(rows), tasks, C, tied.inverse[0] if isinstance(tied, Tied) else None)
-    return View(seen.distances(), seen.redrawn(DRAWS, rng))
+    return CenterDistances(seen.distances(), seen.redrawn(REDRAWN, rng))
 
 
-def match_clusters(fits: list[OwnFit], views: list[View]) -> tuple[list[Array], list[Matching]]:
+def match_clusters(fits: list[OwnFit], views: list[CenterDistances]) -> tuple[list[Array], list[Matching]]:
     """Numbers of the clusters of each fit (-1: none), and how each but the first was matched with one before it."""
     c = fits[0].centers.Z.shape[0]
     numbers, found = [np.arange(c)], []
@@ -115,13 +115,15 @@ def match_clusters(fits: list[OwnFit], views: list[View]) -> tuple[list[Array], 
     return numbers, found
 
 
-def _matching(fits: list[OwnFit], views: list[View], numbers: list[Array], j: int, i: int) -> tuple[Matching, Array]:
+def _matching(
+    fits: list[OwnFit], views: list[CenterDistances], numbers: list[Array], j: int, i: int
+) -> tuple[Matching, Array]:
     """The best matching of the clusters of fit i with those of fit j, and pairs of these in their own numbers."""
     few, many = (j, i) if len(views[j].D) <= len(views[i].D) else (i, j)
     ranking = rank(views[few].D, views[many].D, _propose)
     kept = stability(views[few].drawn, views[many].drawn, ranking)
     pairs = np.stack([fits[few].with_rows, fits[many].with_rows[ranking.best]], axis=1)
-    held = min(ranking.evidence, kept) >= HELD
+    held = min(ranking.evidence, kept) >= SURE_MATCHING
     matching = Matching(
         fits[i].fitted.tasks.tolist(),
         fits[j].fitted.tasks.tolist(),
@@ -131,7 +133,7 @@ def _matching(fits: list[OwnFit], views: list[View], numbers: list[Array], j: in
         ranking.second_misfit,
         ranking.evidence,
         kept,
-        HELD,
+        SURE_MATCHING,
     )
     return matching, pairs if few == j else pairs[:, ::-1]
 
@@ -142,7 +144,7 @@ def _propose(D: Array, E: Array) -> Array:
     a, b = len(D), len(E)
     D, E = D / max(D.mean(), 1e-300), E / max(E.mean(), 1e-300)
     p, q, found = np.full(a, 1 / b), np.full(b, 1 / b), []
-    for start in range(STARTS):
+    for start in range(SOLVER_STARTS):
         between = [np.eye(b)[rng.permutation(b)[:a]] / (2 * b) for _ in range(2)]
         T = solve(D, E, p, q, m=a / b, G0=None if not start else between[0] + between[1])
         found.append(linear_sum_assignment(T, maximize=True)[1])
@@ -324,7 +326,7 @@ def _stage_weights(engine: Engine, fits: list[OwnFit], stage: int) -> PerRow:
     return engine.split(engine.xp.concat([pieces[k] for k in sorted(pieces)]), np.asarray)
 
 
-def _support(parts: list[Part], fits: list[OwnFit], n_clusters: int) -> Array:
+def _support(parts: list[FitPart], fits: list[OwnFit], n_clusters: int) -> Array:
     """(m, c) how present clusters are in tasks; not at all in those of other fits."""
     found = np.zeros((sum(len(part.tasks) for part in parts), n_clusters))
     for part, fit in zip(parts, fits, strict=True):
@@ -377,7 +379,7 @@ def _temperatures(fits: list[OwnFit]) -> tuple[Array, float]:
     return Ts, shared
 
 
-def _related(found: Array, parts: list[Part], views: list[View]) -> Array:
+def _related(found: Array, parts: list[FitPart], views: list[CenterDistances]) -> Array:
     """Tasks of two groups are as alike as the distances between the centres that both have."""
     found = found.copy()
     for i, one in enumerate(parts):
@@ -388,7 +390,7 @@ def _related(found: Array, parts: list[Part], views: list[View]) -> Array:
     return found
 
 
-def _common(one: Part, other: Part) -> tuple[Array, Array]:
+def _common(one: FitPart, other: FitPart) -> tuple[Array, Array]:
     """Where the clusters of two parts that have the same numbers stand among those with rows in each."""
     a, b = (part.numbers[np.isin(part.own, np.flatnonzero(part.sizes.sum(axis=0) > 0))] for part in (one, other))
     _, at, to = np.intersect1d(a, b, return_indices=True)

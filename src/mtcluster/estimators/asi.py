@@ -62,9 +62,6 @@ class ASI(MultiTaskClusterer):
         Means of the clusters.
     tasks_ : array of shape (1,)
         Labels of the tasks, in the order of `task_centers_`.
-    task_offsets_ : array of shape (1, d)
-        Offset b_k of each task: its shared centres are `task_offsets_[k] + cluster_centers_`, where it has no scale.
-        0 where tasks do not lie apart.
     cluster_sizes_ : array of shape (1, c)
         Weighted number of rows of each cluster in each task.
     cluster_presence_ : array of shape (1, c)

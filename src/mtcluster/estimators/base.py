@@ -65,7 +65,7 @@ from .stream import followed_stream
 if TYPE_CHECKING:
     from ..inspection import Explanation, Relations, Report
 
-LATER = ("selection_", "changes_", "drift_", "matching_")  # attributes that not every fit has
+OPTIONAL = ("selection_", "changes_", "drift_", "matching_")  # attributes that not every fit has
 MOST_SHOWN = 80  # letters of what came instead of a model
 
 
@@ -189,7 +189,7 @@ class MultiTaskClusterer(
             check_same_columns(self, previous)
         if numbers is None:
             check_sizes(asked, engine)
-        for name in LATER:
+        for name in OPTIONAL:
             self.__dict__.pop(name, None)
         with engine:
             check_gaps(self, engine)

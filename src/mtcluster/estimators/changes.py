@@ -12,7 +12,10 @@ from .._utils.tables import Table, sentences_and_table
 from .._utils.text import count, listed
 from ..core.arrays import Array
 
-MOST, SOME = 0.5, 0.1  # shares of the rows of a cluster that make it a part of another, and that are worth telling
+MAIN_PART, NOTED_PART = (
+    0.5,
+    0.1,
+)  # shares of the rows of a cluster that make it a part of another, and that are worth telling
 
 
 @dataclass(frozen=True)
@@ -65,7 +68,7 @@ class Changes:
         """Old clusters that became several: each new one has most of its rows from the old one, and a part of it."""
         of_new = self.counts / np.maximum(self.counts.sum(axis=0), 1)
         of_old = self.counts / np.maximum(self.counts.sum(axis=1, keepdims=True), 1)
-        return _several((of_new >= MOST) & (of_old >= SOME) & self.inside)
+        return _several((of_new >= MAIN_PART) & (of_old >= NOTED_PART) & self.inside)
 
     @property
     def merged(self) -> dict[int, list[int]]:
@@ -77,7 +80,7 @@ class Changes:
         of_old = self.counts / np.maximum(self.counts.sum(axis=1, keepdims=True), 1)
         old, new = self.counts.shape
         over = ~self.now[:old, None] | (np.arange(old)[:, None] == np.arange(new))
-        return _several(((of_old >= MOST) & (of_new >= SOME) & over).T)
+        return _several(((of_old >= MAIN_PART) & (of_new >= NOTED_PART) & over).T)
 
     @property
     def table(self) -> Table:
@@ -141,9 +144,12 @@ def _several(at: Array) -> dict[int, list[int]]:
     return {int(i): np.flatnonzero(at[i]).tolist() for i in np.flatnonzero(at.sum(axis=1) > 1)}
 
 
-NOTABLE = 1.0  # spreads from which on a movement is put into words
+NOTABLE_MOVE = 1.0  # spreads from which on a movement is put into words
 TOLD = 8  # movements that are
-FEW, RARE = 0.1, 1e-3  # share of the expected rows, and probability, at which a cluster has vanished from a batch
+FEW_LEFT, RARE_LOSS = (
+    0.1,
+    1e-3,
+)  # share of the expected rows, and probability, at which a cluster has vanished from a batch
 BACK = 5  # rows with which it is back
 
 WORDS = {
@@ -201,7 +207,7 @@ class Drift:
             (event["batch"], WORDS[event["event"]].format(**event | {"rows": count(round(event["rows"]), "row")}))
             for event in self.events.rows()
         ]
-        far = sorted((row for row in self.table.rows() if row["apart"] >= NOTABLE), key=lambda row: -row["apart"])
+        far = sorted((row for row in self.table.rows() if row["apart"] >= NOTABLE_MOVE), key=lambda row: -row["apart"])
         for row in far[:TOLD]:
             what = f"task {row['task']!r}" if row["cluster"] is None else f"cluster {row['cluster']} in {row['task']!r}"
             line = (
@@ -264,7 +270,7 @@ def comings_and_goings(
             event = "died"
         elif not living[j]:
             continue
-        elif j not in missing and n <= FEW * wanted and poisson.cdf(n, wanted) < RARE:
+        elif j not in missing and n <= FEW_LEFT * wanted and poisson.cdf(n, wanted) < RARE_LOSS:
             event = "vanished"
         elif j in missing and n >= BACK:
             event = "returned"

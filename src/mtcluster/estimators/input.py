@@ -13,7 +13,7 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
 
 from .._utils.tasks import Positions, as_parts, column_of_tasks, encode_tasks, label_array, task_rows
-from ..core.arrays import Array, Columns, Summary, host
+from ..core.arrays import Array, ColumnPlaces, Summary, host
 from ..engines import Engine, LocalData, LocalEngine, engine_of
 from .matrices import (
     check_finite,
@@ -33,7 +33,7 @@ from .matrices import (
 from .progress import warn_user
 
 HEADROOM = 1e4  # factor by which sums of squares may grow on the way
-ROUNDED = 1e-6  # part of the spread of rows that rounding may take
+LOST_DIGITS = 1e-6  # part of the spread of rows that rounding may take
 OUT_OF_RANGE = "X cannot be fitted in its floating type ({}): its columns differ too much in scale. Rescale them."
 COPIED = 2**21  # numbers of a matrix up to which rows that stand apart are copied, one task after the other
 
@@ -93,7 +93,7 @@ class _Features:
         validate_data(self.estimator, stand_in, reset=self.reset, skip_check_array=True)
         self.reset = False
 
-    def matched(self, parts: dict[Hashable, Any]) -> dict[Hashable, Columns] | None:
+    def matched(self, parts: dict[Hashable, Any]) -> dict[Hashable, ColumnPlaces] | None:
         """Where the columns of data sets stand, if they are matched by name; None: all have the same."""
         columns = columns_of(self.estimator, parts, reset=self.reset)
         names = matched(self.estimator, columns, reset=self.reset)
@@ -165,7 +165,7 @@ def loses_digits(seen: Summary) -> bool:
     sizes = np.maximum(seen.sizes, np.finfo(np.float64).tiny)
     length = float(seen.energy) / float(sizes.sum())
     spread = length - float(np.sum(np.sum(seen.sums**2, axis=1) / sizes)) / float(sizes.sum())
-    return bool(np.finfo(np.float32).eps * length > ROUNDED * spread)
+    return bool(np.finfo(np.float32).eps * length > LOST_DIGITS * spread)
 
 
 def check_values(engine: Engine) -> None:

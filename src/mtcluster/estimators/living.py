@@ -14,17 +14,15 @@ from .._utils.tasks import label_array, positions
 from ..core.arrays import Array, is_sparse
 from ..core.blocks import Block, Blocks, PerRow, Place
 from ..core.centers import TINY, Centers
-from ..core.extending import followed, merged_groups, with_clusters
 from ..core.fitted import Fitted, Groups
 from ..core.jobs import energies, nearest, unit_weights
-from ..core.joining import Joined, in_the_middle, join
+from ..core.joining import Joined, followed, in_the_middle, join, merged_groups, with_clusters
 from ..core.model import Model
 from ..core.mstep import whole_sums
-from ..core.novelty import Verdict, counted, label_rows, loss_scales, next_groups, outlying
+from ..core.novelty import Flags, counted, label_rows, loss_scales, next_groups, outlying
 from ..core.projecting import task_indices
 from ..core.readout import read_out
-from ..core.renumbering import Numbering, contingency, continued, labelled, spacing
-from ..core.resizing import resized
+from ..core.renumbering import Numbering, contingency, continued, labelled, resized, spacing
 from ..core.sampling import Sampling, label_all, take_whole
 from ..core.solver import totals_of
 from ..core.streaming import n_cells
@@ -34,7 +32,7 @@ from .publish import row_results, settled, with_map
 
 RATE = 0.01  # of ordinary rows that are flagged
 MOST_OUTLYING = 0.5  # share of outlying rows from which on a task as a whole is odd, and not its rows
-NARROW = 1 / 16  # of the usual variance within clusters: a task of less is odd too
+NARROWEST = 1 / 16  # of the usual variance within clusters: a task of less is odd too
 RESIZED = Sampling(sample=3000, task_sample=100)  # rows that a start is made on, where the number of clusters differs
 DIMENSIONS = 50  # in which wide rows are joined and cut
 
@@ -47,7 +45,7 @@ class Placement:
     model: Model
     centers: Centers
     at: list[int | None]  # which of the tasks of the model each task is; None: it is new
-    verdict: Verdict  # on the rows of new tasks
+    verdict: Flags  # on the rows of new tasks
     joined: Joined | None = None  # None: no task is new, or none is named
     scales: Array | None = None  # (m,) median losses of new tasks; 0: unknown
     named: tuple[str, ...] = ()  # sentences that name what is new
@@ -73,18 +71,18 @@ def place_tasks(engine: Engine, fitted: Fitted, rate: float) -> Placement:
     if not new or not engine.named:
         if new:
             model, centers = in_the_middle(model, centers, new, prior)
-        return Placement(model, centers, at, Verdict(limits, {}, prior.exists))
+        return Placement(model, centers, at, Flags(limits, {}, prior.exists))
     with engine:
         found = join(engine, model, centers, new, prior)
         limits[new] = fitted.ordinary.loss(rate)
         share, scales = _outlying(engine, found, limits), loss_scales(engine, found, np.random.default_rng(0))
         limits[new] = [fitted.ordinary.loss(rate, scales[k]) for k in new]
-        narrow = _spread(engine) < NARROW * fitted.width
+        narrow = _spread(engine) < NARROWEST * fitted.width
         odd = [k for k in new if share[k] > MOST_OUTLYING or (narrow[k] and found.enough[k])]
         limits[odd] = np.inf
         sound = [k for k in new if k not in odd]
         groups: dict[int, Array] = {}
-        verdict = Verdict(limits, groups, prior.exists)
+        verdict = Flags(limits, groups, prior.exists)
         while True:
             if groups or (share[sound] > 0).any():
                 found = join(engine, model, centers, new, prior, counted(engine, found.model, found.centers, verdict))
@@ -163,12 +161,12 @@ def rate_of(fitted: Fitted) -> float:
     return RATE if fitted.groups is None or fitted.groups.rate is None else fitted.groups.rate
 
 
-def verdict_of(fitted: Fitted, placed: Placement, novelty: str | None = None, rate: float | None = None) -> Verdict:
+def verdict_of(fitted: Fitted, placed: Placement, novelty: str | None = None, rate: float | None = None) -> Flags:
     """Say what makes rows of new tasks, and of those that joined after the fit, new."""
     known, limits = fitted.groups, placed.verdict.limits.copy()
     flags = known is None or known.flags if novelty is None else novelty != "none"
     if not flags:
-        return Verdict(np.full_like(limits, np.inf), {}, placed.verdict.held)
+        return Flags(np.full_like(limits, np.inf), {}, placed.verdict.held)
     groups = dict(placed.verdict.groups)
     for i, k in enumerate(placed.at if known is not None else ()):
         if known is None or k is None or not known.joined[k]:
@@ -176,7 +174,7 @@ def verdict_of(fitted: Fitted, placed: Placement, novelty: str | None = None, ra
         limits[i] = fitted.ordinary.loss(rate_of(fitted) if rate is None else rate, known.scales[k])
         if (known.tasks == k).any():
             groups[i] = known.centers[known.tasks == k]
-    return Verdict(limits, groups, placed.verdict.held)
+    return Flags(limits, groups, placed.verdict.held)
 
 
 # ------------------------------------------------------------------------------------------------ they join
@@ -250,7 +248,7 @@ def _with_features(whole: Fitted, engine: Engine, where: list[int], rows: Array)
     return replace(whole, has=has, missing=missing)
 
 
-def _sums(engine: Engine, placed: Placement, whole: Fitted, where: list[int], verdict: Verdict) -> tuple[Array, Array]:
+def _sums(engine: Engine, placed: Placement, whole: Fitted, where: list[int], verdict: Flags) -> tuple[Array, Array]:
     """S (m, c) and T (m, c, d) of the rows that are not new."""
     model, centers = whole.model.take("m", where), whole.centers.take("m", where)
     weights = engine.apply(unit_weights, outputs=1)[0]

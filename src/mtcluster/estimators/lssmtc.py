@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from .._sklearn_compat import Interval, Registered, StrOptions
 from ..consensus import Consensus
-from ..core.offsets import OFFSETS
+from ..core.sharing import OFFSETS
 from ..core.starts import STARTS
 from .base import MultiTaskClusterer
 from .numbers import NumberOfClusters
@@ -112,9 +112,6 @@ class LSSMTC(MultiTaskClusterer):
         Centres M_k of each task.
     tasks_ : array of shape (m,)
         Labels of the tasks, in the order of `task_centers_`.
-    task_offsets_ : array of shape (m, d)
-        Offset b_k of each task: its shared centres are `task_offsets_[k] + cluster_centers_`, where it has no scale.
-        0 where tasks do not lie apart.
     cluster_sizes_ : array of shape (m, c)
         Weighted number of rows of each cluster in each task.
     cluster_presence_ : array of shape (m, c)

@@ -15,7 +15,7 @@ from sklearn.utils.validation import validate_data
 from .._sklearn_compat import get_config, get_namespace
 from .._utils.tasks import Positions
 from .._utils.text import listed
-from ..core.arrays import Array, Columns, Picked, host, is_sparse, not_finite, pieces, rows_at
+from ..core.arrays import Array, ColumnPlaces, Picked, host, is_sparse, not_finite, pieces, rows_at
 from ..engines import LocalData
 from ..engines.base import NO_NUMBERS
 from .progress import warn_user
@@ -299,7 +299,7 @@ def unlinked(columns: dict[Hashable, list[Any]]) -> str:
     )
 
 
-def places(own: list[Any], names: list[str], name: str, *, new: bool = False) -> Columns:
+def places(own: list[Any], names: list[str], name: str, *, new: bool = False) -> ColumnPlaces:
     """Where the columns `own` of a data set stand among `names`; those that are not there are left out.
 
     `new`: the data set was not in the fit, and what it lacks is told.
@@ -319,4 +319,4 @@ def places(own: list[Any], names: list[str], name: str, *, new: bool = False) ->
     if lacking and new:
         more = f" and {len(lacking) - 5} more" if len(lacking) > 5 else ""
         warn_user(f"{name} lacks columns of the fit, which are missing in its rows: {listed(lacking[:5])}{more}.")
-    return Columns(tuple(known), tuple(at[own[i]] for i in known), len(names))
+    return ColumnPlaces(tuple(known), tuple(at[own[i]] for i in known), len(names))

@@ -21,7 +21,7 @@ from ..core.geometry import Geometry, Tied
 from ..core.jobs import weighted_sums
 from ..core.memberships import FORMS
 from ..core.pacing import Stages, fractions_of
-from ..core.sharing import UNRELATED, Shrink
+from ..core.sharing import UNRELATED_ROWS, Shrink
 from ..core.starts import STARTS
 from ..core.weightings import WEIGHTINGS
 from ..engines import Engine
@@ -114,8 +114,6 @@ class MultiTaskGaussianMixture(MultiTaskClusterer):
         The same after each iteration of each stage, within which it never falls.
     tasks_ : array of shape (m,)
         Labels of the tasks.
-    task_offsets_ : array of shape (m, d)
-        Offset b_k of each task.
     cluster_sizes_ : array of shape (m, c)
         Weighted number of rows of each cluster in each task, by their probabilities.
     cluster_presence_ : bool array of shape (m, c)
@@ -241,7 +239,7 @@ class MultiTaskGaussianMixture(MultiTaskClusterer):
         if form is not None:
             rows = (d + 1.0 if form is Full else VARIANCES) if auto else float(self.covariance_prior)
             geometry = form.of(model.geometry, rows)
-        sharing = Shrink.of(np.where(alone, UNRELATED, kappa)[None], model.sharing.within)
+        sharing = Shrink.of(np.where(alone, UNRELATED_ROWS, kappa)[None], model.sharing.within)
         model = replace(model, geometry=geometry, sharing=sharing, proportions=True, log_shares=None)
         reason = "one task" if len(engine.labels) == 1 else "set" if own else "consensus"
         return replace(plan, model=model, decisions=replace(decisions, within_weight_reason=reason))

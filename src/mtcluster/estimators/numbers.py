@@ -19,15 +19,20 @@ from .progress import bar, warn_user
 
 NumberOfClusters = int | Literal["auto"] | tuple[int, int] | list[int]
 AUTO = range(2, 11)
-MOST = 10_000  # numbers that can be compared
-SAMPLE, TASK_SAMPLE = 1500, 50  # rows that numbers are compared on, where the metric is estimated, and least per task
+MOST_NUMBERS = 10_000  # numbers that can be compared
+NUMBER_ROWS, NUMBER_TASK_ROWS = (
+    1500,
+    50,
+)  # rows that numbers are compared on, where the metric is estimated, and least per task
 
 
 def read_numbers(n_clusters: Any, name: str = "n_clusters") -> list[int]:
     """The numbers to compare, from whole numbers of at least 1; 1 itself needs no fit."""
     try:
-        if isinstance(n_clusters, Sized) and not isinstance(n_clusters, str) and len(n_clusters) > MOST:
-            raise ValueError(f"{name} holds {len(n_clusters)} numbers to compare: up to {MOST} can be compared.")
+        if isinstance(n_clusters, Sized) and not isinstance(n_clusters, str) and len(n_clusters) > MOST_NUMBERS:
+            raise ValueError(
+                f"{name} holds {len(n_clusters)} numbers to compare: up to {MOST_NUMBERS} can be compared."
+            )
         given = [n_clusters] if isinstance(n_clusters, Integral | str) else list(n_clusters)
     except TypeError as error:
         raise ValueError(f"{name}={n_clusters!r} should be whole numbers such as range(2, 11).") from error
@@ -76,7 +81,7 @@ def choose_number(
     defaults = Asked("SPMTC", numbers[0], within_weight="auto", task_offset="auto", metric="auto")
     measured = candidates_decide(*metric_of(defaults, engine, how.dimensions))
     if measured:
-        how = replace(how, sample=min(how.sample, SAMPLE), task_sample=min(how.task_sample, TASK_SAMPLE))
+        how = replace(how, sample=min(how.sample, NUMBER_ROWS), task_sample=min(how.task_sample, NUMBER_TASK_ROWS))
     view = view_of(engine, how, "none", measured, (seed, seed))
     with bar(N_REFERENCES + 3, "comparing numbers of clusters", verbose) as step:
         return selection_of(count_clusters(view, numbers, seed, step))

@@ -20,10 +20,9 @@ from ..core.couplings import COUPLINGS, Coupling
 from ..core.geometry import Geometry, Tied
 from ..core.memberships import MEMBERSHIPS, Membership
 from ..core.model import Model, total_loss
-from ..core.offsets import Offsets
 from ..core.pacing import Stages
 from ..core.readout import read_out
-from ..core.sharing import Share
+from ..core.sharing import Offsets, Share
 from ..core.solver import Fit, side_by_side, solve, still_best
 from ..core.starts import STARTS, Start, tried
 from ..engines import Engine, engine_of

@@ -12,8 +12,8 @@ import numpy as np
 from ..core.arrays import Array
 from ..core.blocks import Place
 from ..core.centers import Centers
-from ..core.completing import empty_rows
 from ..core.fitted import Fitted, RowResults, admission
+from ..core.gaps import empty_rows
 from ..core.jobs import weighted_sums
 from ..core.memberships import Membership
 from ..core.model import Model
@@ -34,7 +34,6 @@ def published(fitted: Fitted, small: Callable[[Array], Any]) -> dict[str, Any]:
         "tasks_": fitted.tasks,
         "cluster_centers_": centers.shared.astype(centers.Ms.dtype),
         "task_centers_": centers.Ms,
-        "task_offsets_": np.array(centers.offsets.b),
         "cluster_sizes_": fitted.sizes,
         "cluster_presence_": fitted.holds,
         "task_relatedness_": fitted.relatedness,

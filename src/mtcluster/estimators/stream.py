@@ -25,13 +25,13 @@ from ..core.relations import support
 from ..core.sampling import Sampling, take_whole
 from ..core.sharing import Share
 from ..core.solver import nearest_at, silent, stages
-from ..core.streaming import Statistics, Stream, begin, effective, n_cells
+from ..core.streaming import Stream, StreamSums, begin, effective, n_cells
 from ..engines import Engine
 from .changes import Drift, comings_and_goings, movements
 from .living import numbered, place_tasks, rate_of
 from .publish import row_results, settled, with_map
 
-ROUNDS = 3  # of labels and centres in a batch
+BATCH_ROUNDS = 3  # of labels and centres in a batch
 MOST_BORN = 5  # clusters that one batch may open
 VANISHED = 1.0  # rows below which a cluster is forgotten
 BATCH = Sampling(sample=3000, task_sample=100)  # rows in which new clusters are looked for
@@ -54,7 +54,7 @@ class Whole:
 
     model: Model
     centers: Centers
-    kept: Statistics
+    kept: StreamSums
     kind: str  # what is done about the location of tasks
 
     @property
@@ -79,7 +79,7 @@ def followed_stream(
     """Label the rows of a batch, and let centres follow."""
     joined, batch, names = _joined(fitted, engine, pace, forgetting, n_components)
     whole = _with_births(batch, joined)
-    whole, results, weights, totals = _rounds(batch, whole, ROUNDS)
+    whole, results, weights, totals = _rounds(batch, whole, BATCH_ROUNDS)
     whole = _settled(batch, whole, fitted, totals.S[0])
     model, centers = whole.of_tasks(batch.ks)
     centers = centers.astype(engine.dtype)
@@ -152,7 +152,7 @@ def _joined(
     return Whole(model, centers, kept, fitted.task_offset), Batch(engine, ks, new, pace, forgetting), names
 
 
-def _first(fitted: Fitted, engine: Engine) -> Statistics:
+def _first(fitted: Fitted, engine: Engine) -> StreamSums:
     """The sums that the fit stands for."""
     losses = host(fitted.rows.losses).astype(np.float64)
     cells = n_cells(fitted.model, fitted.centers) + engine.n_features * fitted.model.geometry.estimated
@@ -187,7 +187,7 @@ def _events(batch: Batch, joined: Whole, whole: Whole, sizes: Array, missing: li
     return comings_and_goings(sizes, expected, exists, list(range(before, now)), died, missing)
 
 
-def _measure(geometry: Geometry, kept: Statistics) -> tuple[Callable[[Array], Array], float]:
+def _measure(geometry: Geometry, kept: StreamSums) -> tuple[Callable[[Array], Array], float]:
     """Scale vectors (n, d) to units of the spread within clusters; and the unit of a loss."""
     if geometry.estimated:
         return geometry.whiten, 1.0

@@ -52,17 +52,16 @@ def trusted_types() -> tuple[str, ...]:
     from ..core.memberships import Binary, NonNegative, Responsibilities
     from ..core.model import Model
     from ..core.novelty import Ordinary
-    from ..core.offsets import Offsets
     from ..core.pacing import Schedule
-    from ..core.sharing import Share, Shrink
-    from ..core.streaming import Statistics
+    from ..core.sharing import Offsets, Share, Shrink
+    from ..core.streaming import StreamSums
     from ..estimators.changes import Changes, Drift
     from ..estimators.harmony import Harmonized
     from ..inspection import LabelDescription
     from ..preprocessing import TablePreprocessor
 
     models = (getattr(estimators, name) for name in estimators.__all__)
-    records = (Fitted, RowResults, Groups, Model, Centers, Offsets, Share, Shrink, Identity, Tied, Ordinary, Statistics)
+    records = (Fitted, RowResults, Groups, Model, Centers, Offsets, Share, Shrink, Identity, Tied, Ordinary, StreamSums)
     forms = (*COVARIANCES.values(), Projection, Reconstruction, Binary, NonNegative, Responsibilities)
     parts = (Changes, Consensus, ConsensusEvidence, Decisions, Drift, Matching, Schedule, Selection, Table)
     classes = (*models, Harmonized, *records, *forms, *parts, LabelDescription, TablePreprocessor)

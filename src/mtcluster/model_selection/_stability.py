@@ -17,12 +17,11 @@ from ..certainty.valleys import ratios
 from ..consensus import Consensus
 from ..consensus.embedding import task_offsets
 from ..core.arrays import Array, host
-from ..core.completing import empty_rows
+from ..core.gaps import empty_rows
 from ..core.model import Model
-from ..core.offsets import Offsets
 from ..core.projecting import task_indices
 from ..core.sampling import label_all
-from ..core.sharing import Share
+from ..core.sharing import Offsets, Share
 from ..engines import Engine
 from ..estimators import SPMTC
 from ..estimators.baselines import PerTask

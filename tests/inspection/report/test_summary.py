@@ -76,7 +76,7 @@ def test_where_a_task_lies_does_not_change_what_makes_its_clusters(blob_model):
 
 
 def test_shared_centres_are_shown_where_the_tasks_lie(blob_model):
-    offsets = np.full_like(blob_model.task_offsets_, 7.0)
+    offsets = np.full_like(blob_model.fitted_.centers.offsets.b, 7.0)
     scales = np.full_like(blob_model.task_scales_, 2.0)
     Z, sizes = clusters.shared_centers(changed(blob_model, task_offsets_=offsets, task_scales_=scales))
     np.testing.assert_allclose(Z, 7 + 2 * blob_model.shared_centers_ @ blob_model.subspace_.T)
@@ -101,7 +101,7 @@ def test_features_are_compared_in_widths_of_a_cluster_with_a_shared_metric(blob_
         blob_model,
         metric_covariance_=blob_model.metric_covariance_ * np.outer(units, units),
         task_centers_=blob_model.task_centers_ * units,
-        task_offsets_=blob_model.task_offsets_ * units,
+        task_offsets_=blob_model.fitted_.centers.offsets.b * units,
         subspace_=blob_model.subspace_ * units[:, None],
     )
     assert blob_model.metric_ == "shared"

@@ -1,0 +1,1 @@
+"""Published experiments again, and other methods: data × methods × grids × seeds → a table of runs → pages."""

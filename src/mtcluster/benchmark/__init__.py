@@ -1,1 +1,0 @@
-"""Benchmarks: data sets × methods × grids × seeds → run rows (a flat table) → tables, figures and pages."""
