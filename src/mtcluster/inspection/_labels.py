@@ -143,7 +143,9 @@ def _fitted(engine: Engine, labels: Array) -> Fitted:
     ones = np.ones(n)
     fitted = Fitted(
         tasks=engine.labels,
-        model=replace(model, holds=(sizes > 0)[None], offsets=centers.offsets.take("R", None)),
+        model=replace(
+            model, sharing=Share.of(0.0).whole(m=m), holds=(sizes > 0)[None], offsets=centers.offsets.take("R", None)
+        ),
         centers=centers,
         task_offset="none",
         decided=False,
