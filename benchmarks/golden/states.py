@@ -52,6 +52,7 @@ ALSO: dict[str, tuple[str, ...]] = {
     "group_tasks_": ("fitted_.groups.tasks",),
     "n_samples_fit_": ("fitted_.rows.n_all",),
     "statistics_": ("fitted_.sums",),
+    "shrinkage_": ("fitted_.model.sharing.rows",),
 }
 UNTOLD = ("date", "versions", "seconds", "sha256", "out", "files", "format", "bytes")  # keys that are never the same
 
@@ -109,7 +110,9 @@ def get(model: Any, name: str) -> Any:
             except AttributeError:
                 continue
             if found is not None:
-                return found
+                return (
+                    found[0] if name == "shrinkage_" and np.ndim(found) > 1 else found
+                )  # records have an axis of runs
     return None
 
 

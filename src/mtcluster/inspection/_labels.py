@@ -127,7 +127,7 @@ class LabelDescription(BaseEstimator):
 def _fitted(engine: Engine, labels: Array) -> Fitted:
     """Make the fitted model that labels stand for: no offsets, no metric, and all tasks share."""
     (m, d), n, c = engine.origins.shape, len(labels), int(labels.max()) + 1
-    model = Model(c, Share.of(0.0).whole(m=m), min(c, d))
+    model = Model(c, Share.of(1.0).whole(m=m), min(c, d))
     Ps = engine.split(np.maximum(labels, 0), np.asarray)
     state = first_state(engine, model, [Ps])
     Ls = state.Ls
@@ -143,7 +143,9 @@ def _fitted(engine: Engine, labels: Array) -> Fitted:
     ones = np.ones(n)
     fitted = Fitted(
         tasks=engine.labels,
-        model=replace(model, holds=(sizes > 0)[None], offsets=centers.offsets.take("R", None)),
+        model=replace(
+            model, sharing=Share.of(0.0).whole(m=m), holds=(sizes > 0)[None], offsets=centers.offsets.take("R", None)
+        ),
         centers=centers,
         task_offset="none",
         decided=False,
