@@ -12,7 +12,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from mtcluster import ASI, LSSMTC, SPMTC
 from mtcluster.core import arrays, sums
 from mtcluster.datasets import make_multitask_blobs
-from mtcluster.estimators import _validation
+from mtcluster.estimators import input as reading
+from mtcluster.estimators.matrices import library as library_of
 
 pytestmark = pytest.mark.gpu
 
@@ -53,7 +54,7 @@ def fresh(model):
 @pytest.mark.parametrize("large", [False, True], ids=["copied", "picked"])
 def test_the_results_of_numpy_as_arrays_of_the_library(library, rows, name, large, monkeypatch):
     if large:
-        monkeypatch.setattr(_validation, "COPIED", 0)
+        monkeypatch.setattr(reading, "COPIED", 0)
         monkeypatch.setattr(sums, "MOST_ROWS", 32)
         monkeypatch.setattr(arrays, "DEVICE_ROWS", 16)
         arrays.batch_of.cache_clear()
@@ -122,4 +123,4 @@ def test_no_library_is_imported_for_numpys_arrays():
 
 def test_the_library_is_numpy_unless_dispatch_is_on(rows):
     torch = pytest.importorskip("torch", reason="torch is not installed")
-    assert _validation.library(torch.asarray(rows[0])) is np
+    assert library_of(torch.asarray(rows[0])) is np
