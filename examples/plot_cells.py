@@ -39,13 +39,13 @@ plane = TruncatedSVD(3, random_state=0).fit_transform(cells.X)[:, 1:]
 colors = ["#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00"]
 fig, axes = plt.subplots(1, 3, figsize=(10.5, 3.7), layout="constrained")
 views = [
-    ("as they come, by technology", plane[model.map_rows_], model.task_indices_, model.tasks_),
-    ("common map, by technology", model.map_, model.task_indices_, model.tasks_),
-    ("common map, by cluster", model.map_, model.labels_, [f"cluster {j}" for j in range(6)]),
+    ("as they come, by technology", plane[model.fitted_.rows.map_rows], model.fitted_.rows.tasks, model.tasks_),
+    ("common map, by technology", model.fitted_.rows.map, model.fitted_.rows.tasks, model.tasks_),
+    ("common map, by cluster", model.fitted_.rows.map, model.labels_, [f"cluster {j}" for j in range(6)]),
 ]
 for ax, (title, points, groups, names) in zip(axes, views, strict=True):
     for j, name in enumerate(names):
-        own = groups[model.map_rows_] == j
+        own = groups[model.fitted_.rows.map_rows] == j
         ax.scatter(*points[own, :2].T, s=9, color=colors[j], marker="o^sDvP"[j], label=name, linewidth=0)
     ax.set(title=title, xticks=[], yticks=[])
     ax.legend(fontsize=7, markerscale=1.5)

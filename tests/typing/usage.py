@@ -10,6 +10,7 @@ import mtcluster
 from mtcluster import ASI, LSSMTC, SPMTC, Consensus, Decisions, MultiTaskGaussianMixture, PerTask, Pooled
 from mtcluster.datasets import TaskSet, load_digits_tasks, make_multitask_blobs
 from mtcluster.inspection import (
+    Explanation,
     Judgement,
     LabelDescription,
     Relations,
@@ -40,6 +41,7 @@ def fit_and_read() -> None:
     assert_type(model.labels_, Array)
     assert_type(model.weights_, Array)
     assert_type(model.n_clusters_, int)
+    assert_type(model.fitted_.rows.admitted, Array)
     assert_type(model.decisions_, Decisions)
     assert_type(model.fit_predict(X, tasks=tasks), Array)
     assert_type(model.predict(X, tasks=tasks), Array)
@@ -68,8 +70,8 @@ def other_estimators(X: Array, tasks: list[str]) -> None:
 
 def tell(model: SPMTC, X: Array, tasks: list[str]) -> None:
     """Explanations, reports and figures."""
-    model.explain()
-    assert_type(explain(model), str)
+    assert_type(model.explain(), Explanation)
+    assert_type(explain(model), Explanation)
     assert_type(model.relations(), Relations)
     assert_type(relations(model).sentences, list[str])
     assert_type(model.report(title="Cells"), Report)

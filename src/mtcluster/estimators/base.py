@@ -113,10 +113,19 @@ class MultiTaskClusterer(
     verbose: int
     random_state: Any
     fitted_: Fitted
-    labels_: Array
-    losses_: Array
-    n_clusters_: int
     decisions_: Decisions
+    labels_: Array  # this and what follows is made from `fitted_`
+    losses_: Array
+    weights_: Array
+    tasks_: Array
+    cluster_centers_: Array
+    task_centers_: Array
+    cluster_sizes_: Array
+    cluster_presence_: Array
+    task_relatedness_: Array
+    objective_trace_: list[Array]
+    n_clusters_: int
+    n_iter_: int
 
     # -------------------------------------------------------------------------------------------- what subclasses say
     def _asked(self, n_clusters: int) -> Asked:
