@@ -27,6 +27,7 @@ except ImportError:  # scikit-learn before 1.9
         """Stands in where scikit-learn has no callbacks."""
 
 
+Context = Any  # of callbacks; it has no type
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 
@@ -95,6 +96,7 @@ def _packages(path: Iterable[str], prefix: str) -> Iterator[Any]:
 
 __all__ = [
     "CallbackSupportMixin",
+    "Context",
     "HasMethods",
     "Interval",
     "Registered",

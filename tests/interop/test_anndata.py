@@ -38,7 +38,9 @@ def test_what_is_found_is_written(cells):
     assert isinstance(cells.obs["mtcluster"].dtype, pd.CategoricalDtype)
     assert cells.obs["mtcluster"].astype(int).tolist() == wanted.labels_.tolist()
     np.testing.assert_allclose(cells.obs["mtcluster_easiness"], easiness(wanted.losses_, wanted.fitted_.rows.tasks))
-    np.testing.assert_allclose(cells.obs["mtcluster_outlier"], outlier_scores(wanted.losses_, wanted.fitted_.rows.tasks))
+    np.testing.assert_allclose(
+        cells.obs["mtcluster_outlier"], outlier_scores(wanted.losses_, wanted.fitted_.rows.tasks)
+    )
     np.testing.assert_allclose(cells.obsm["X_mtcluster"], wanted.transform(X))
     found = cells.uns["mtcluster"]
     assert found["tasks"].tolist() == ["b1", "b2", "b3"]

@@ -9,6 +9,9 @@ from typing import Any
 ENDS = 15  # rows at each end of a long table that a notebook shows
 
 
+Row = dict[str, Any]  # a value of each column
+
+
 class Table(dict[str, list[Any]]):
     """Columns by name, each a list with one entry per row; `pandas.DataFrame(table)` converts it.
 
@@ -29,7 +32,7 @@ class Table(dict[str, list[Any]]):
         rows = list(rows)
         return cls({name: [row[name] for row in rows] for name in (rows[0] if rows else ())})
 
-    def rows(self) -> list[dict[str, Any]]:
+    def rows(self) -> list[Row]:
         """The rows, one dict each."""
         return [dict(zip(self, values, strict=True)) for values in zip(*self.values(), strict=True)]
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
 from functools import partial
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
@@ -26,7 +27,10 @@ from ..core.model import Model
 from ..core.readout import read_out
 from ..core.sampling import Sampling, take_whole
 from ..core.solver import Fit
+from ..core.starts import Start
 from ..engines import Engine, engine_of
+from .input import Given
+from .numbers import NumberOfClusters
 from .plan import Plan, Run, clusters_per_task
 from .progress import warn_user
 
@@ -151,7 +155,7 @@ def _propose(D: Array, E: Array) -> Array:
     return np.unique(np.stack(found), axis=0)
 
 
-def solver() -> Any:
+def solver() -> Callable[..., Array]:
     """POT's, imported where it is needed."""
     try:
         from ot.gromov import partial_gromov_wasserstein
@@ -174,7 +178,7 @@ def warn_unmatched(found: list[Matching]) -> None:
             )
 
 
-def linked(match: str, engine: Engine, X: Any) -> list[Array]:
+def linked(match: str, engine: Engine, X: Given) -> list[Array]:
     """Numbers of the tasks that common columns link, group by group; one group unless clusters may be matched."""
     if match != "geometry" or as_parts(X, "X") is None or not engine.gaps:
         return [np.arange(len(engine.labels))]
@@ -187,8 +191,8 @@ def linked(match: str, engine: Engine, X: Any) -> list[Array]:
 
 
 def fit_apart(
-    estimator: MultiTaskClusterer, engine: Engine, X: Any, sample_weight: Any, groups: list[Array]
-) -> tuple[Fitted, dict[str, Any]]:
+    estimator: MultiTaskClusterer, engine: Engine, X: Given, sample_weight: Given, groups: list[Array]
+) -> tuple[Fitted, dict[str, object]]:
     """Fit each group of tasks on its own, match their clusters, and make all one fit, with what it decided."""
     from .base import finished
 
@@ -203,17 +207,17 @@ def fit_apart(
     parts = [fit.part(np.flatnonzero(own >= 0), own[own >= 0]) for fit, own in zip(fits, numbers, strict=True)]
     model, centers = compose(parts, c)
     decisions = _decisions(fits)
-    plan = Plan(model, decisions, [], None, _support(parts, fits, c))
+    plan = Plan(model, decisions, [], Start, _support(parts, fits, c))
     found, _ = finished(
         engine, plan, _run(engine, fits, model, centers), None, random_state, temperatures=_temperatures(fits)
     )
-    others: dict[str, Any] = {"decisions_": decisions, "matching_": matching}
+    others: dict[str, object] = {"decisions_": decisions, "matching_": matching}
     if "selection_" in lead.__dict__:
         others["selection_"] = lead.__dict__["selection_"]
     return replace(found, relatedness=_related(found.relatedness, parts, views)), others
 
 
-def _check(own: dict[str, Any]) -> None:
+def _check(own: dict[str, Given]) -> None:
     """Refuse parameters early that would be refused late."""
     if not isinstance(own["init"], str) and np.ndim(own["init"]):
         raise ValueError(
@@ -228,13 +232,13 @@ def _check(own: dict[str, Any]) -> None:
 
 
 def _fits(
-    estimator: MultiTaskClusterer, engine: Engine, X: Any, sample_weight: Any, groups: list[Array], seed: int
+    estimator: MultiTaskClusterer, engine: Engine, X: Given, sample_weight: Given, groups: list[Array], seed: int
 ) -> tuple[list[OwnFit], MultiTaskClusterer]:
     """A fit of each group, and that of the largest, which chooses the number of clusters where it is open."""
     fit = partial(_fit, estimator, engine, X, sample_weight, seed)
     largest = int(np.argmax([sum(engine.sizes[k] for k in group) for group in groups]))
     lead = fit(groups[largest], estimator.n_clusters)
-    number = estimator.n_clusters if isinstance(estimator.n_clusters, Integral) else lead.estimator.n_clusters_
+    number = int(estimator.n_clusters) if isinstance(estimator.n_clusters, Integral) else lead.estimator.n_clusters_
     fits = [lead if i == largest else fit(group, number) for i, group in enumerate(groups)]
     if any(isinstance(one.centers.geometry, Tied) and one.centers.geometry.V is not None for one in fits):
         raise ValueError("metric='shared' with match='geometry' takes at most 50 features of a data set: take 'auto'.")
@@ -257,7 +261,10 @@ def _measured(fit: OwnFit) -> OwnFit:
     return replace(fit, model=replace(fit.model, geometry=geometry), centers=centers, unit=width)
 
 
-def _fit(estimator: Any, engine: Engine, X: Any, sample_weight: Any, seed: int, group: Array, number: Any) -> OwnFit:
+def _fit(
+    estimator: MultiTaskClusterer, engine: Engine, X: Given, sample_weight: Given, seed: int, group: Array,
+    number: NumberOfClusters,
+) -> OwnFit:  # fmt: skip
     """A fit of some tasks; it has no more clusters than rows, nor than its tasks may have."""
     parts = as_parts(X, "X")
     assert parts is not None
@@ -276,7 +283,7 @@ def _fit(estimator: Any, engine: Engine, X: Any, sample_weight: Any, seed: int, 
     return OwnFit(own, own.fitted_.model, own.fitted_.centers, group, np.flatnonzero(has))
 
 
-def _weights(sample_weight: Any, keys: list[Any], engine: Engine, group: Array) -> Any:
+def _weights(sample_weight: Given, keys: list[Hashable], engine: Engine, group: Array) -> Given:
     """The sample weights of some tasks, as they came."""
     if sample_weight is None or isinstance(sample_weight, Real):
         return sample_weight
@@ -318,7 +325,7 @@ def _added(traces: tuple[Array, ...]) -> Array:
 
 def _stage_weights(engine: Engine, fits: list[OwnFit], stage: int) -> PerRow:
     """Weights of all rows at a stage, where the rows live."""
-    pieces: dict[int, Any] = {}
+    pieces: dict[int, Array] = {}
     for fit in fits:
         ends = np.cumsum([engine.sizes[k] for k in fit.tasks])
         for k, end in zip(fit.tasks.tolist(), ends.tolist(), strict=True):

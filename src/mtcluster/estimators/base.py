@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import ClassifierTags, check_random_state
+from sklearn.utils import ClassifierTags, Tags, check_random_state
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
@@ -30,6 +30,7 @@ from .._utils.restoring import restores
 from .._utils.tasks import as_parts
 from ..consensus import Consensus, Decisions
 from ..core.arrays import Array
+from ..core.blocks import PerRow
 from ..core.calibration import temperatures as calibrate
 from ..core.centers import TINY, Centers
 from ..core.couplings import COUPLINGS
@@ -45,6 +46,7 @@ from ..core.starts import STARTS
 from ..engines import Engine
 from .changes import Changes, Drift
 from .input import (
+    Given,
     check_counting,
     check_gaps,
     check_range,
@@ -57,7 +59,18 @@ from .input import (
 from .living import RATE, Continued, Placement, adapted, check_novelty, place_tasks, rate_of, verdict_of
 from .matrices import library
 from .numbers import asked_numbers, choose_number, chosen_number, few_enough
-from .plan import Asked, Earlier, Plan, Run, best_of, check_capabilities, check_missing, check_sizes, make_plan
+from .plan import (
+    Asked,
+    Earlier,
+    Plan,
+    Recommends,
+    Run,
+    best_of,
+    check_capabilities,
+    check_missing,
+    check_sizes,
+    make_plan,
+)
 from .progress import FitProgress, tell, warn_user
 from .publish import check_finite_centers, fitted_model, published, with_map, with_unknown
 from .stream import followed_stream
@@ -132,7 +145,7 @@ class MultiTaskClusterer(
         """What the parameters ask for."""
         return Asked.of(self, n_clusters)
 
-    def _stages(self, start: Any) -> Stages:
+    def _stages(self, start: Recommends) -> Stages:
         """The stages of the fit; "auto" is what the kind of start recommends."""
         own = self.__dict__
         max_iter = start.max_iter if isinstance(own["max_iter"], str) else own["max_iter"]
@@ -142,7 +155,7 @@ class MultiTaskClusterer(
         """The plan with what the estimator adds to it."""
         return plan
 
-    def _published(self, fitted: Fitted, small: Callable[[Array], Any]) -> dict[str, Any]:
+    def _published(self, fitted: Fitted, small: Callable[[Array], Array]) -> dict[str, object]:
         """The public attributes."""
         return published(fitted, small)
 
@@ -212,14 +225,13 @@ class MultiTaskClusterer(
                     raise ValueError(
                         "previous cannot go with match='geometry' where no column links the data sets: leave it out."
                     )
-                found, others = fit_apart(self, engine, X, sample_weight, groups)
+                (found, others), fault = fit_apart(self, engine, X, sample_weight, groups), None
             else:
                 before = None if previous is None else Continued.of(previous.fitted_, engine)
                 with within_range():
-                    found, others = self._fit_engine(engine, asked, arguments, numbers, before)
+                    found, others, fault = self._fit_engine(engine, asked, arguments, numbers, before)
                 if self.__dict__.get("match") == "geometry":
                     others["matching_"] = []
-            fault = others.pop("fault", None)
             self.__dict__.update(others)
             self._publish(check_finite_centers(found), engine)
         self._warn(fault)
@@ -229,19 +241,19 @@ class MultiTaskClusterer(
         self,
         engine: Engine,
         asked: Asked,
-        arguments: dict[str, Any],
+        arguments: dict[str, object],
         numbers: list[int] | None,
         before: Continued | None,
-    ) -> tuple[Fitted, dict[str, Any]]:
+    ) -> tuple[Fitted, dict[str, object], str | None]:
         """Decide, start and solve, wherever the rows live; `numbers` of clusters are compared, if any."""
         random_state = check_random_state(self.random_state)
-        others: dict[str, Any] = {}
+        others: dict[str, object] = {}
         if numbers is not None:
             tell(self, "select")
             if isinstance(self.n_clusters, str):  # nobody asked for so many
                 numbers = few_enough(engine, numbers)
-            others["selection_"] = choose_number(engine, asked.consensus, numbers, random_state)
-            asked = replace(asked, n_clusters=chosen_number(others["selection_"]))
+            selection = others["selection_"] = choose_number(engine, asked.consensus, numbers, random_state)
+            asked = replace(asked, n_clusters=chosen_number(selection))
             check_sizes(asked, engine)
         if asked.within_weight == "auto":
             tell(self, "decide")
@@ -261,8 +273,8 @@ class MultiTaskClusterer(
         plan = replace(plan, decisions=decisions)
         found, changes = finished(engine, plan, run, pace, random_state, before, pools=self._pools_tasks)
         progress.end()
-        others |= {"decisions_": decisions, "fault": run.fit.fault} | ({} if changes is None else {"changes_": changes})
-        return found, others
+        others |= {"decisions_": decisions} | ({} if changes is None else {"changes_": changes})
+        return found, others, run.fit.fault
 
     def _publish(self, fitted: Fitted, engine: Engine | None = None) -> Self:
         """Set the public attributes; without an engine they are NumPy's."""
@@ -311,7 +323,7 @@ class MultiTaskClusterer(
         return one_hot(rows.labels, self.fitted_.model.n_clusters, rows.losses.dtype, array_namespace(rows.labels))
 
     # -------------------------------------------------------------------------------------------- rows, seen or new
-    def _open(self, X: Any, tasks: Any, method: str, sample_weight: Any = None) -> Engine:
+    def _open(self, X: Given, tasks: Given, method: str, sample_weight: Given = None) -> Engine:
         """Rows, seen or new, of the library that the model was fitted with."""
         check_is_fitted(self)
         model = self.fitted_.model
@@ -345,7 +357,7 @@ class MultiTaskClusterer(
             warn_user(" ".join(told))
         return placed
 
-    def _read(self, engine: Engine) -> tuple[Any, Any]:
+    def _read(self, engine: Engine) -> tuple[PerRow, PerRow]:
         """Memberships or labels, and losses, of the rows of an engine."""
         placed = self._place(engine)
         with engine:
@@ -542,7 +554,7 @@ class MultiTaskClusterer(
             placed = self._place(engine, novelty_rate, expected=True)
             return copy(self)._publish(adapted(engine, self.fitted_, placed, novelty, novelty_rate, update), engine)
 
-    def _check_adaptable(self, X: Any, tasks: Any, novelty: str) -> None:
+    def _check_adaptable(self, X: Given, tasks: Given, novelty: str) -> None:
         name, model = type(self).__name__, self.fitted_.model
         if self._pools_tasks:
             raise TypeError(f"{name} pools the rows of all tasks, so no task can join it: use predict, or SPMTC.")
@@ -703,7 +715,7 @@ class MultiTaskClusterer(
 
         return to_kmeans(self, task)
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         own = self.__dict__
@@ -755,7 +767,7 @@ def with_ordinary(engine: Engine, fitted: Fitted, rng: np.random.Generator) -> F
     return replace(fitted, ordinary=learn_ordinary(engine, model, centers, fitted.sizes, fitted.prior, rng))
 
 
-def check_previous(previous: Any) -> MultiTaskClusterer:
+def check_previous(previous: object) -> MultiTaskClusterer:
     """A copy of the earlier model, which the fit may overwrite if it is the same object."""
     if not isinstance(previous, MultiTaskClusterer):
         hint, shown = "", repr(previous)

@@ -6,18 +6,18 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClusterMixin, MetaEstimatorMixin, clone
-from sklearn.utils import get_tags
+from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from .._sklearn_compat import HasMethods, available_if, fit_context
 from .._utils.restoring import restores
 from .._utils.tasks import positions
-from ..core.arrays import Array, is_sparse
+from ..core.arrays import Array, Matrix, is_sparse
 from ..engines import LocalData
-from .input import fit_predict, read_tasks, read_weights, warn_ignored
+from .input import Given, fit_predict, read_tasks, read_weights, warn_ignored
 
 
-def _can_predict(self: Any) -> bool:
+def _can_predict(self: PerTask) -> bool:
     return hasattr(self.clusterer, "predict")
 
 
@@ -31,20 +31,20 @@ class _Baseline(MetaEstimatorMixin, ClusterMixin, BaseEstimator):
 
     fit_predict = fit_predict
 
-    def _fit_one(self, X: Any, weights: Array | None) -> tuple[Any, Array]:
+    def _fit_one(self, X: Matrix, weights: Array | None) -> tuple[BaseEstimator, Array]:
         """A fitted clone and its labels; clusterers without `labels_`, such as mixtures, give theirs by fit_predict."""
         model = clone(self.clusterer)
         labels = model.fit_predict(X) if weights is None else model.fit_predict(X, sample_weight=weights)
         return model, np.asarray(labels)
 
-    def _read_weights(self, sample_weight: Any, data: LocalData) -> list[Array | None]:
+    def _read_weights(self, sample_weight: Given, data: LocalData) -> list[Array | None]:
         if sample_weight is None:
             return [None] * len(data.Xs)
         if not has_fit_parameter(self.clusterer, "sample_weight"):
             raise ValueError(f"sample_weight was given, but {type(self.clusterer).__name__} does not take weights.")
         return list(read_weights(sample_weight, data, data.dtype))
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = get_tags(self.clusterer).input_tags.sparse
         return tags
@@ -254,13 +254,13 @@ class Pooled(_Baseline):
         means = [_mean(data.matrix(i)) if k is None else self.task_means_[k] for i, k in enumerate(ks)]
         return np.asarray(self.estimator_.predict(_centered(data, np.stack(means))))
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse &= not self.center
         return tags
 
 
-def _mean(X: Any, weights: Array | None = None) -> Array:
+def _mean(X: Matrix, weights: Array | None = None) -> Array:
     if is_sparse(X):
         raise TypeError("X is sparse, and center=True would fill it: give dense rows, or fewer and dense features.")
     return np.average(X, axis=0, weights=weights)

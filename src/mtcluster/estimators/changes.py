@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from scipy.stats import poisson
 
-from .._utils.tables import Table, sentences_and_table
+from .._utils.tables import Row, Table, sentences_and_table
 from .._utils.text import count, listed
 from ..core.arrays import Array
 
@@ -128,7 +128,7 @@ class Changes:
         j = int(self.counts[i].argmax())
         return f"; {100 * self.counts[i, j] / self.counts[i].sum():.0f} % of the rows that it had are in cluster {j}"
 
-    def rows(self) -> list[dict[str, Any]]:
+    def rows(self) -> list[Row]:
         """The rows of the table, one dict each."""
         return self.table.rows()
 
@@ -188,7 +188,7 @@ class Drift:
     n_batches: int = 0
     missing: list[int] = field(default_factory=list)
 
-    def after(self, rows: list[dict[str, Any]], events: list[dict[str, Any]]) -> Drift:
+    def after(self, rows: list[Row], events: list[Row]) -> Drift:
         """With one more batch."""
         batch = {"batch": self.n_batches + 1}
         gone = {event["cluster"] for event in events if event["event"] == "vanished"}
@@ -226,14 +226,15 @@ class Drift:
 
 
 def movements(
-    tasks: list[Any], before: Array, means: Array, after: Array, sizes: Array, known: Array, measure: Any, d: int
-) -> list[dict[str, Any]]:
+    tasks: list[Hashable], before: Array, means: Array, after: Array, sizes: Array, known: Array,
+    measure: Callable[[Array], Array], d: int,
+) -> list[Row]:  # fmt: skip
     """The rows of the table for one batch.
 
     `before` and `after` (m, c, d) are centres, `means` those of the rows, `sizes` (m, c) their numbers, `known` (m, c)
     those of the rows before; `measure` turns vectors (…, d) into such whose length is in units of the spread.
     """
-    found: list[dict[str, Any]] = []
+    found: list[Row] = []
     weights = sizes / np.maximum(sizes.sum(axis=1, keepdims=True), np.finfo(np.float64).tiny)
     for k, task in enumerate(tasks):
         here = np.flatnonzero(sizes[k] > 0)
@@ -251,7 +252,7 @@ def movements(
     return found
 
 
-def _row(task: Any, cluster: int | None, rows: float, seen: Array, followed: Array, noise: float) -> dict[str, Any]:
+def _row(task: Hashable, cluster: int | None, rows: float, seen: Array, followed: Array, noise: float) -> Row:
     apart = np.sqrt(max(float(seen @ seen) - noise, 0.0))  # means of few rows differ by so much
     moved = float(np.sqrt(followed @ followed))
     return {"task": task, "cluster": cluster, "rows": rows, "apart": float(apart), "moved": moved}
@@ -259,7 +260,7 @@ def _row(task: Any, cluster: int | None, rows: float, seen: Array, followed: Arr
 
 def comings_and_goings(
     seen: Array, expected: Array, living: Array, born: list[int], died: list[int], missing: list[int]
-) -> list[dict[str, Any]]:
+) -> list[Row]:
     """The events of one batch, from the rows (c,) of each cluster and how many were expected."""
     found = []
     for j in range(len(seen)):

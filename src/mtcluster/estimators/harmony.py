@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from sklearn.utils import Tags
 
 from .._sklearn_compat import fit_context
 from .._utils.restoring import restores
@@ -92,7 +93,7 @@ class Harmonized(_Baseline):
         self.tasks_ = data.labels
         return self
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = False
         return tags

@@ -34,6 +34,7 @@ from .progress import warn_user
 
 HEADROOM = 1e4  # factor by which sums of squares may grow on the way
 LOST_DIGITS = 1e-6  # part of the spread of rows that rounding may take
+Given = Any  # what a user passed: an array, a sparse matrix or a data frame, one for all tasks or one for each
 OUT_OF_RANGE = "X cannot be fitted in its floating type ({}): its columns differ too much in scale. Rescale them."
 COPIED = 2**21  # numbers of a matrix up to which rows that stand apart are copied, one task after the other
 

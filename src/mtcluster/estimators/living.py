@@ -6,13 +6,12 @@ from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from functools import partial
 from numbers import Real
-from typing import Any
 
 import numpy as np
 
 from .._utils.tasks import label_array, positions
-from ..core.arrays import Array, is_sparse
-from ..core.blocks import Block, Blocks, PerRow, Place
+from ..core.arrays import Array, Matrix, is_sparse
+from ..core.blocks import Block, Blocks, PerRow, Place, RowSource
 from ..core.centers import TINY, Centers
 from ..core.fitted import Fitted, Groups
 from ..core.jobs import energies, nearest, unit_weights
@@ -147,7 +146,7 @@ def _a(noun: str) -> str:
     return f"{'an' if noun[0] in 'aeiou' else 'a'} {noun}"
 
 
-def check_novelty(novelty: Any, rate: Any, choices: tuple[Any, ...]) -> None:
+def check_novelty(novelty: object, rate: object, choices: tuple[str | None, ...]) -> None:
     """Refuse what is no way to treat new rows."""
     if novelty not in choices:
         shown = ", ".join(repr(choice) for choice in choices if choice is not None)
@@ -306,13 +305,13 @@ def _with_rows(fitted: Fitted, engine: Engine, where: list[int]) -> Fitted:
     return with_map(engine, replace(fitted, rows=rows), centers, fitted.sizes.sum(axis=0), np.random.default_rng(0))
 
 
-def numbered(place: Place, *, numbers: list[int]) -> tuple[Any, ...]:
+def numbered(place: Place, *, numbers: list[int]) -> tuple[list[Array], None]:
     """The index of each row's task among all tasks of the model."""
     own, _ = task_indices(place)
     return [values - k + number for k, (values, number) in enumerate(zip(own, numbers, strict=True))], None
 
 
-def _ones(place: Place) -> tuple[Any, ...]:
+def _ones(place: Place) -> tuple[list[Array], None]:
     return [b.xp.ones_like(b.sq) for b in place.blocks], None
 
 
@@ -331,7 +330,7 @@ class Continued:
         placed = place_tasks(engine, fitted, rate_of(fitted))
         return cls(placed.model, placed.centers, fitted.exists)
 
-    def read(self, rows: Any) -> tuple[PerRow, PerRow]:
+    def read(self, rows: RowSource) -> tuple[PerRow, PerRow]:
         """Labels and losses of rows."""
         Ps, Ls, _ = rows.apply(partial(read_out, model=self.model, centers=self.centers), outputs=2)
         return rows.apply(labelled, Ps, outputs=1)[0], Ls
@@ -370,7 +369,7 @@ class Continued:
         inside = found.spread(moved <= room[:, None] / 4, 1, False)  # nearer than half of the way to the next cluster
         return found, Changes(counts, self.exists, ~found.absent, inside)
 
-    def renumbered(self, engine: Engine, fitted: Fitted, found: Numbering, weights: Any) -> Fitted:
+    def renumbered(self, engine: Engine, fitted: Fitted, found: Numbering, weights: Array) -> Fitted:
         """The fitted model in the numbers of the earlier one; rows are read as `predict` reads them."""
         centers = found.centers(fitted.centers, fitted.model, self.centers.shared, self.centers.Ms)
         model = found.model(fitted.model, len(fitted.tasks))
@@ -383,5 +382,5 @@ class Continued:
         )
 
 
-def _dense(Y: Any) -> Array:
+def _dense(Y: Matrix) -> Array:
     return np.asarray(Y.toarray() if is_sparse(Y) else Y)

@@ -8,7 +8,7 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils import check_random_state
+from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from .._sklearn_compat import Interval, Registered, StrOptions, array_namespace
@@ -26,8 +26,9 @@ from ..core.starts import STARTS
 from ..core.weightings import WEIGHTINGS
 from ..engines import Engine
 from .base import MultiTaskClusterer
+from .input import Given
 from .numbers import NumberOfClusters
-from .plan import Asked, Plan
+from .plan import Asked, Plan, Recommends
 
 VARIANCES = 2.0  # ν where a cluster has variances alone
 
@@ -217,7 +218,7 @@ class MultiTaskGaussianMixture(MultiTaskClusterer):
             metric="shared", shares=True, always_metric=True, covariance=COVARIANCES.get(self.covariance_type, Tied),
         )  # fmt: skip
 
-    def _stages(self, start: Any) -> Stages:
+    def _stages(self, start: Recommends) -> Stages:
         if self.weighting is None:
             return Stages(max_iter=self.max_iter, tol=self.tol)
         before = [f for f in fractions_of(self.initial_fraction, self.fraction_step) if f < self.final_fraction]
@@ -244,7 +245,7 @@ class MultiTaskGaussianMixture(MultiTaskClusterer):
         reason = "one task" if len(engine.labels) == 1 else "set" if own else "consensus"
         return replace(plan, model=model, decisions=replace(decisions, within_weight_reason=reason))
 
-    def _published(self, fitted: Fitted, small: Callable[[Array], Any]) -> dict[str, Any]:
+    def _published(self, fitted: Fitted, small: Callable[[Array], Array]) -> dict[str, object]:
         """The public attributes, with those of a mixture."""
         full, logs = self.n_features_in_ * np.log(2 * np.pi), fitted.centers.log_shares
         assert logs is not None
@@ -348,7 +349,7 @@ class MultiTaskGaussianMixture(MultiTaskClusterer):
         """
         return self._criterion(X, tasks, "aic", lambda n: 2.0)
 
-    def _criterion(self, X: Any, tasks: Any, method: str, price: Any) -> float:
+    def _criterion(self, X: Given, tasks: Given, method: str, price: Callable[[float], float]) -> float:
         engine = self._open(X, tasks, method)
         total = float(engine.apply(weighted_sums, self._read(engine)[1])[-1].sum())
         n = float(engine.summary.sizes.sum())
@@ -416,7 +417,7 @@ class MultiTaskGaussianMixture(MultiTaskClusterer):
             found[labels == j] = geometry.draw(noise[labels == j], j)
         return found
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = self.covariance_type not in COVARIANCES
         return tags

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from numbers import Real
-from typing import Any
 
 import numpy as np
 
@@ -26,7 +25,7 @@ from ..core.sharing import Offsets, Share
 from ..core.solver import Fit, side_by_side, solve, still_best
 from ..core.starts import STARTS, Start, tried
 from ..engines import Engine, engine_of
-from .input import check_start
+from .input import Given, check_start
 from .progress import FitProgress, warn_user
 
 METRICS = ("auto", "shared", "euclidean")
@@ -40,6 +39,7 @@ IMPOSSIBLE = {
 }
 Maker = Callable[[np.random.Generator], PerRow]  # draws starting memberships
 Named = tuple[str, str]  # what was chosen, and why
+Recommends = Consensus | Start | type[Start]  # whose numbers stand where a parameter is "auto"
 Part = Coupling | Membership | type[Geometry]
 DEFAULTS = {"coupling": "reconstruction", "membership": "binary", "covariance_type": "tied"}  # work with everything
 
@@ -53,20 +53,20 @@ class Asked:
     coupling: Coupling = COUPLINGS["reconstruction"]
     membership: Membership = MEMBERSHIPS["binary"]
     membership_set: bool = False  # by the user?
-    within_weight: Any = 0.0
+    within_weight: float | str | Array = 0.0
     task_offset: str = "none"
     metric: str = "euclidean"
-    n_clusters_per_task: Any = None
+    n_clusters_per_task: Given = None
     n_components: int | None = None
-    init: Any = "auto"
-    n_init: Any = "auto"
+    init: Given = "auto"
+    n_init: int | str = "auto"
     weighting: str | None = None  # None: rows count alike
     shares: bool = True  # may tasks share in part?
     covariance: type[Geometry] = Tied  # of the clusters, where a model has a metric
     always_metric: bool = False  # does the model need a metric, whatever there is to cluster?
 
     @classmethod
-    def of(cls, estimator: object, n_clusters: int, **others: Any) -> Asked:
+    def of(cls, estimator: object, n_clusters: int, **others: object) -> Asked:
         """Read the parameters of an estimator; `others` stand for those of other names or kinds."""
         own = vars(estimator)
         given = {one.name: own[one.name] for one in fields(cls) if one.name in own}
@@ -100,7 +100,7 @@ class Asked:
 
     def plain_model(self, n_features: int) -> Model:
         """The model before anything is decided."""
-        share = self.consensus.within_weight if self.undecided else self.within_weight
+        share = self.consensus.within_weight if isinstance(self.within_weight, str) else self.within_weight
         n_components = self.n_components or min(self.n_clusters, n_features)
         return Model(self.n_clusters, Share.of(share), n_components, self.coupling, self.membership)
 
@@ -123,7 +123,7 @@ class Plan:
     model: Model
     decisions: Decisions
     makers: list[tuple[str, Maker]]  # names of the starts, and what draws them
-    lead: Any  # the kind of start that the fit follows
+    lead: Recommends  # the kind of start that the fit follows
     support: Array | None  # (m, c) evidence that a task holds a cluster; None: nobody asked
 
 
@@ -175,7 +175,7 @@ def make_plan(
     return Plan(model, decisions, makers, lead, support)
 
 
-def _or(value: Any, recommended: Any) -> Any:
+def _or(value: int | str, recommended: int) -> int:
     return recommended if isinstance(value, str) else value
 
 
@@ -274,7 +274,7 @@ def _offset_asked(asked: Asked, engine: Engine) -> Named:
 
 def _starts(
     asked: Asked, engine: Engine, model: Model, how: Consensus, results: list[ConsensusResult], earlier: Earlier | None
-) -> tuple[list[tuple[str, Maker]], Any]:
+) -> tuple[list[tuple[str, Maker]], Recommends]:
     """Names of the starts and what draws them, and the kind of start that the fit follows where left open."""
     if results:
         seen = results[0].evidence
@@ -291,7 +291,7 @@ def _starts(
     return makers, lead
 
 
-def _given_start(asked: Asked, engine: Engine, model: Model) -> Any:
+def _given_start(asked: Asked, engine: Engine, model: Model) -> PerRow:
     """The memberships that were passed as `init`."""
     wanted, shape = (sum(engine.sizes), model.n_clusters), getattr(asked.init, "shape", np.shape(asked.init))
     if tuple(shape) != wanted:
@@ -302,7 +302,7 @@ def _given_start(asked: Asked, engine: Engine, model: Model) -> Any:
     return engine.split(asked.init, check)
 
 
-def _given(Ps: Any, rng: np.random.Generator) -> Any:
+def _given(Ps: PerRow, rng: np.random.Generator) -> PerRow:
     """A start that is there already."""
     return Ps
 
@@ -371,7 +371,7 @@ def unused_clusters_per_task(reason: str) -> str:
     )
 
 
-def clusters_per_task(value: Any, n_clusters: int, labels: Array) -> Array | None:
+def clusters_per_task(value: Given, n_clusters: int, labels: Array) -> Array | None:
     """Read the number of clusters of each task, in the order of `tasks_`, as the user gave it."""
     if value is None:
         return None

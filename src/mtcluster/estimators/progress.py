@@ -6,10 +6,10 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
 
 from sklearn.base import BaseEstimator
 
+from .._sklearn_compat import Context
 from ..core.pacing import Stages
 
 SKIPPED = ("mtcluster", "sklearn", "joblib")  # whose lines are not the user's
@@ -25,7 +25,7 @@ def watched(estimator: BaseEstimator, listener: Callable[..., None]) -> Iterator
         del estimator.__dict__["_listener"]
 
 
-def tell(estimator: BaseEstimator, step: str, **details: Any) -> None:
+def tell(estimator: BaseEstimator, step: str, **details: object) -> None:
     """Report a step to the listener, if there is one."""
     listener = getattr(estimator, "_listener", None)
     if listener is not None:
@@ -65,7 +65,7 @@ class FitProgress:
     callback that asks to stop at an iteration ends that stage.
     """
 
-    def __init__(self, estimator: BaseEstimator, kinds: list[str], pace: Stages, arguments: dict[str, Any]) -> None:
+    def __init__(self, estimator: BaseEstimator, kinds: list[str], pace: Stages, arguments: dict[str, object]) -> None:
         self.estimator = estimator
         self.kinds = kinds
         self.n_stages = len(pace.fractions) + (pace.warmup_iter > 0)
@@ -92,7 +92,7 @@ class StartProgress:
     def __init__(self, fit: FitProgress, index: int) -> None:
         self.fit, self.index = fit, index
         self.fraction: float | None = None
-        self.stage: Any = None
+        self.stage: Context = None
         self.context = None
         self.last = (0, 0.0)
         if fit.context is not None:

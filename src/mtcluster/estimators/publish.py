@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..core.arrays import Array
-from ..core.blocks import Place
+from ..core.blocks import PerRow, Place
 from ..core.centers import Centers
 from ..core.fitted import Fitted, RowResults, admission
 from ..core.gaps import empty_rows
@@ -24,10 +24,13 @@ from .input import OUT_OF_RANGE
 from .plan import Plan, Run
 from .progress import warn_user
 
+if TYPE_CHECKING:
+    from .base import MultiTaskClusterer
+
 NO_VALUE = "have no value at all"
 
 
-def published(fitted: Fitted, small: Callable[[Array], Any]) -> dict[str, Any]:
+def published(fitted: Fitted, small: Callable[[Array], Array]) -> dict[str, object]:
     """Make the public attributes; `small` brings small arrays to the library of the user's rows."""
     centers, rows = fitted.centers, fitted.rows
     found = {
@@ -50,7 +53,7 @@ def published(fitted: Fitted, small: Callable[[Array], Any]) -> dict[str, Any]:
     }
 
 
-def public(model: Any, fitted: Fitted) -> dict[str, Any]:
+def public(model: MultiTaskClusterer, fitted: Fitted) -> dict[str, object]:
     """Make the public attributes of any estimator that has a fitted model, as NumPy arrays."""
     return dict(model._published(fitted, np.asarray))
 
@@ -100,8 +103,8 @@ def settled(centers: Centers, m: int, d: int) -> Centers:
 
 
 def row_results(
-    engine: Engine, model: Model, Ps: Any, Ls: Any, weights: Any, fractions: Array, labels: Any = None,
-    indices: Any = None,
+    engine: Engine, model: Model, Ps: PerRow, Ls: PerRow, weights: Array, fractions: Array,
+    labels: PerRow | None = None, indices: PerRow | None = None,
 ) -> RowResults:  # fmt: skip
     """Bring what was found for rows into their order; labels that are given may be −1."""
     xp, P = engine.xp, None

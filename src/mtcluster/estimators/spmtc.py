@@ -14,7 +14,7 @@ from ..core.starts import STARTS
 from ..core.weightings import WEIGHTINGS
 from .base import MultiTaskClusterer
 from .numbers import NumberOfClusters
-from .plan import METRICS
+from .plan import METRICS, Recommends
 
 
 class SPMTC(MultiTaskClusterer):
@@ -242,17 +242,17 @@ class SPMTC(MultiTaskClusterer):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def _stages(self, start: Any) -> Stages:
+    def _stages(self, start: Recommends) -> Stages:
         pace = self.pace or Schedule()
 
-        def chosen(value: Any, recommended: Any) -> Any:
+        def chosen(value: float | str, recommended: float) -> float:
             return recommended if isinstance(value, str) else value
 
         share = chosen(pace.full_weight_share, start.full_weight_share)
         return Stages(
             fractions_of(pace.initial_fraction, pace.fraction_step),
             WEIGHTINGS[self.weighting].make(soft_rule=pace.soft_rule, full_weight_share=share),
-            chosen(pace.warmup_iter, start.warmup_iter),
-            chosen(self.max_iter, start.max_iter),
+            int(chosen(pace.warmup_iter, start.warmup_iter)),
+            int(chosen(self.max_iter, start.max_iter)),
             self.tol,
         )

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 
+from .._utils.tables import Row
 from .._utils.tasks import label_array
 from ..core import jobs
 from ..core.arrays import Array, host, is_sparse
 from ..core.births import RATES, find_birth
-from ..core.blocks import Blocks, PerRow
+from ..core.blocks import Blocks, PerRow, Totals
 from ..core.centers import Centers
 from ..core.fitted import Fitted
 from ..core.geometry import Geometry
@@ -24,7 +24,7 @@ from ..core.readout import read_out
 from ..core.relations import support
 from ..core.sampling import Sampling, take_whole
 from ..core.sharing import Share
-from ..core.solver import nearest_at, silent, stages
+from ..core.solver import Result, nearest_at, silent, stages
 from ..core.streaming import Stream, StreamSums, begin, effective, n_cells
 from ..engines import Engine
 from .changes import Drift, comings_and_goings, movements
@@ -100,7 +100,7 @@ def followed_stream(
     ), drift.after(moved, events)
 
 
-def _stored(fitted: Fitted, whole: Whole, engine: Engine, batch: Batch, names: list[Any], values: Array) -> Fitted:
+def _stored(fitted: Fitted, whole: Whole, engine: Engine, batch: Batch, names: list[Hashable], values: Array) -> Fitted:
     """The fitted model with what the stream has led to, but for the rows of the batch."""
     kept, holds, n = whole.kept, np.array(whole.holds), len(batch.new)
     m, d = kept.origins.shape
@@ -128,7 +128,7 @@ def _stored(fitted: Fitted, whole: Whole, engine: Engine, batch: Batch, names: l
 
 def _joined(
     fitted: Fitted, engine: Engine, pace: Stages, forgetting: float, n_components: int | None
-) -> tuple[Whole, Batch, list[Any]]:
+) -> tuple[Whole, Batch, list[Hashable]]:
     """The model with the new tasks, placed as `predict` places them; those of the batch may hold any cluster."""
     placed = place_tasks(engine, fitted, rate_of(fitted))
     m, new = len(fitted.tasks), placed.new
@@ -163,7 +163,7 @@ def _first(fitted: Fitted, engine: Engine) -> StreamSums:
     )
 
 
-def _rounds(batch: Batch, whole: Whole, rounds: int) -> tuple[Whole, list[Any], PerRow, Any]:
+def _rounds(batch: Batch, whole: Whole, rounds: int) -> tuple[Whole, list[Result], PerRow, Totals]:
     """Labels, weights and sums of the batch, and the centres that follow, a few times: a stage each."""
     engine, (model, centers) = batch.engine, whole.of_tasks(batch.ks)
     kept = whole.kept.forgotten(batch.forgetting)
@@ -171,10 +171,11 @@ def _rounds(batch: Batch, whole: Whole, rounds: int) -> tuple[Whole, list[Any], 
     pace = replace(batch.pace, fractions=(1.0,) * rounds, warmup_iter=0, max_iter=1)
     state = nearest_at(engine, model, centers.take("R", None))
     state, results, weights = stages(engine, model, pace, state, [silent], known=stream)
+    assert stream.totals is not None
     return replace(whole, centers=stream.centers, kept=stream.kept), results, weights[-1], stream.totals
 
 
-def _events(batch: Batch, joined: Whole, whole: Whole, sizes: Array, missing: list[int]) -> list[dict[str, Any]]:
+def _events(batch: Batch, joined: Whole, whole: Whole, sizes: Array, missing: list[int]) -> list[Row]:
     """Which clusters came and went."""
     before, now = joined.model.n_clusters, whole.model.n_clusters
     existed, exists = joined.exists, whole.exists
@@ -248,9 +249,7 @@ def _settled(batch: Batch, whole: Whole, fitted: Fitted, found: Array) -> Whole:
     return replace(whole, model=replace(whole.model, holds=holds[None]))
 
 
-def _moved(
-    batch: Batch, joined: Whole, whole: Whole, totals: Any, sizes: Array, names: list[Any]
-) -> list[dict[str, Any]]:
+def _moved(batch: Batch, joined: Whole, whole: Whole, totals: Totals, sizes: Array, names: list[Hashable]) -> list[Row]:
     """How far rows lie from where those of the same task and cluster lay before, and how far their mean moved."""
     measure, _ = _measure(whole.centers.geometry, whole.kept)
     S, T, ks, c = totals.S[0], totals.T[0], batch.ks, joined.model.n_clusters
