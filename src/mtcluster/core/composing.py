@@ -80,7 +80,7 @@ def _measured(parts: list[FitPart], d: int) -> Geometry:
         tied = part.centers.geometry.tied
         assert isinstance(tied, Tied)
         K[np.ix_(part.columns, part.columns)] = tied.K
-    return Tied(np.zeros((0, 0)), None, K, np.asarray(1.0))
+    return Tied(K, None, K, np.asarray(1.0))
 
 
 def _proportions(parts: list[FitPart], m: int, c: int) -> Array | None:
