@@ -18,7 +18,7 @@ ARROWS = {
     "_sklearn_compat": set(),
     "_utils": {"core"},
     "engines": HELPERS,
-    "consensus": {"core"},
+    "consensus": {"core", "_utils"},
     "certainty": {"core", "consensus", "_utils"},
     "estimators": {*HELPERS, "engines", "consensus", "certainty"},
     "metrics": {"core", "_utils"},

@@ -37,13 +37,15 @@ def test_what_is_found_is_written(cells):
     np.testing.assert_array_equal(model.labels_, wanted.labels_)
     assert isinstance(cells.obs["mtcluster"].dtype, pd.CategoricalDtype)
     assert cells.obs["mtcluster"].astype(int).tolist() == wanted.labels_.tolist()
-    np.testing.assert_allclose(cells.obs["mtcluster_easiness"], easiness(wanted.losses_, wanted.task_indices_))
-    np.testing.assert_allclose(cells.obs["mtcluster_outlier"], outlier_scores(wanted.losses_, wanted.task_indices_))
+    np.testing.assert_allclose(cells.obs["mtcluster_easiness"], easiness(wanted.losses_, wanted.fitted_.rows.tasks))
+    np.testing.assert_allclose(
+        cells.obs["mtcluster_outlier"], outlier_scores(wanted.losses_, wanted.fitted_.rows.tasks)
+    )
     np.testing.assert_allclose(cells.obsm["X_mtcluster"], wanted.transform(X))
     found = cells.uns["mtcluster"]
     assert found["tasks"].tolist() == ["b1", "b2", "b3"]
     np.testing.assert_allclose(found["task_relatedness"], wanted.task_relatedness_)
-    np.testing.assert_allclose(found["cluster_support"], wanted.cluster_support_)
+    np.testing.assert_allclose(found["cluster_support"], wanted.fitted_.support)
     np.testing.assert_allclose(found["cluster_sizes"], wanted.cluster_sizes_)
     assert found["params"]["n_clusters"] == 4
     assert found["params"]["use_rep"] == "X_pca"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._utils.tables import Table
+from .._utils.tables import Table, sentences_and_table
 from ..consensus.decisions import ConsensusEvidence, Decisions
 from ..core.arrays import host
 from ..core.couplings import COUPLINGS
@@ -78,7 +78,7 @@ class Explanation:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        return self.table._repr_html_()
+        return sentences_and_table([], self.table)
 
 
 def explain(model: Any, stability: Any = None) -> Explanation:

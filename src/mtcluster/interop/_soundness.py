@@ -64,8 +64,8 @@ def _check_fitted(model: Any) -> None:
     for name, values in _arrays(fitted):
         _check_numbers(name, np.asarray(host(values)))
     m, c = fitted.sizes.shape
-    if not 1 <= (int(fitted.exists.sum()) if fitted.n_asked is None else fitted.n_asked) <= c:
-        raise ValueError(f"n_clusters_ is none of {c} numbers")
+    if fitted.n_asked is not None and not 1 <= fitted.n_asked <= c:
+        raise ValueError(f"n_clusters_ is {fitted.n_asked} of {c} numbers")
     names = fitted.tasks.tolist()
     if any(one in names[:k] for k, one in enumerate(names)):
         raise ValueError("tasks names a task twice")
