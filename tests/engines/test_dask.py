@@ -15,7 +15,7 @@ from scipy import sparse
 
 from mtcluster import ASI, LSSMTC, SPMTC
 from mtcluster.core import calibration, novelty, projecting
-from mtcluster.core.pacing import Schedule
+from mtcluster.core.pacing import Stages
 from mtcluster.core.sampling import Sampling
 from mtcluster.datasets import make_multitask_blobs
 from mtcluster.engines import DaskClusterError
@@ -67,12 +67,15 @@ def fresh(model, **parameters):
 def assert_same(ours, theirs, atol=1e-9):
     """Everything that is of rows is a Dask array with the same values."""
     assert_array_equal(ours.labels_.compute(), theirs.labels_)
-    for name in ("memberships_", "losses_", "weights_", "weight_trace_", "admitted_"):
-        assert isinstance(getattr(ours, name), da.Array), name
-        assert_allclose(getattr(ours, name).compute(), getattr(theirs, name), atol=atol, err_msg=name)
-    for name in ("task_centers_", "cluster_sizes_", "task_relatedness_", "within_weight_"):
+    there, here = ours.fitted_.rows, theirs.fitted_.rows
+    pairs = {name: (getattr(there, name), getattr(here, name)) for name in ("losses", "weights", "admitted")}
+    for name, (found, wanted) in (pairs | {"memberships": (ours.memberships_, theirs.memberships_)}).items():
+        assert isinstance(found, da.Array), name
+        assert_allclose(found.compute(), wanted, atol=atol, err_msg=name)
+    for name in ("task_centers_", "cluster_sizes_", "task_relatedness_"):
         assert isinstance(getattr(ours, name), np.ndarray), name
         assert_allclose(getattr(ours, name), getattr(theirs, name), atol=atol, err_msg=name)
+    assert_allclose(ours.fitted_.within_weight, theirs.fitted_.within_weight, atol=atol)
     assert ours.tasks_.tolist() == theirs.tasks_.tolist()
     assert ours.n_iter_ == theirs.n_iter_
 
@@ -357,7 +360,7 @@ def test_weights_are_found_without_reading_the_rows(rows, monkeypatch):
     X, tasks = rows
     monkeypatch.setattr(engine.DaskEngine, "few", 0)  # histograms, not the losses themselves
     reads, began = Reads(X, 60), []
-    weights = Schedule.weights
+    weights = Stages.weights
 
     def counted(*args, **kwargs):
         before = reads.count
@@ -365,7 +368,7 @@ def test_weights_are_found_without_reading_the_rows(rows, monkeypatch):
         began.append(reads.count - before)
         return found
 
-    monkeypatch.setattr(Schedule, "weights", counted)
+    monkeypatch.setattr(Stages, "weights", counted)
     with dask.config.set(scheduler="threads"):
         SPMTC(4, within_weight=0.5, n_init=1, random_state=0).fit(reads.array, tasks=tasks)
     assert began == [0] * len(began) != []

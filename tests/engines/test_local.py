@@ -40,7 +40,7 @@ def test_results_do_not_depend_on_the_number_of_threads(many, as_matrix, members
         monkeypatch.setattr(local, "openmp_threads", lambda n=n_threads: n)
         found.append(fitted(X, tasks, membership=membership, max_iter=5))
     for other in found[1:]:
-        for name in ("labels_", "losses_", "task_centers_", "shared_centers_"):
+        for name in ("labels_", "losses_", "task_centers_", "cluster_centers_"):
             assert_array_equal(getattr(other, name), getattr(found[0], name), err_msg=name)
 
 

@@ -1,6 +1,7 @@
 """Strange but legal data: an answer, finite, and a warning where the user should know."""
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -105,8 +106,9 @@ def test_many_small_tasks(parameters):
     centers = 6 * RNG.normal(size=(3, 5))
     y = RNG.integers(3, size=2000)
     X, tasks = centers[y] + RNG.normal(size=(2000, 5)), np.repeat(np.arange(200), 10)
-    plain = {"within_weight": 0.5, "n_init": 1, "max_iter": 3, "pace": Schedule(warmup_iter=2)}
-    model = SPMTC(3, random_state=0, **plain, **parameters).fit(X, tasks=tasks)
+    plain = {"within_weight": 0.5, "n_init": 1, "max_iter": 3}
+    pace = replace(parameters.get("pace", Schedule()), warmup_iter=2)
+    model = SPMTC(3, random_state=0, **plain | parameters | {"pace": pace}).fit(X, tasks=tasks)
     assert model.task_centers_.shape == (200, 3, 5)
     assert np.all(np.isfinite(model.losses_))
 

@@ -208,15 +208,13 @@ def test_a_new_data_set_joins_with_the_columns_of_one():
     assert_array_equal(new.labels_, model.labels_[:150])
 
 
-def test_reports_tell_how_clusters_were_matched(capsys):
-    fitted().explain()
-    said = capsys.readouterr().out
+def test_reports_tell_how_clusters_were_matched():
+    said = str(fitted().explain())
     assert "Matching: task 'b' and task 'a' have no column in common, and their clusters were matched" in said
     assert "model_selection.stability" not in said  # which refuses such a model
     Z = 10 * np.eye(3)
     model = declined({"a": view(Z, 90, 4, 0)[0], "b": view(Z, 90, 4, 1)[0]}, 3)
-    model.explain()
-    assert "could not be matched by the geometry of their centres, so they have numbers" in capsys.readouterr().out
+    assert "could not be matched by the geometry of their centres, so they have numbers" in str(model.explain())
     summary = model.report().summary
     assert any(line.startswith("Matching:") for line in summary["decisions"])
     assert not any("stability" in line for line in summary["certainty"]["sentences"])

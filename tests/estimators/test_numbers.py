@@ -11,7 +11,7 @@ from sklearn.preprocessing import StandardScaler
 
 from mtcluster import ASI, LSSMTC, SPMTC, MultiTaskGaussianMixture
 from mtcluster.datasets import make_multitask_blobs
-from mtcluster.estimators import _base
+from mtcluster.estimators import base
 from mtcluster.estimators.numbers import asked_numbers, read_numbers
 from mtcluster.model_selection import TaskKFold, select_n_clusters
 
@@ -53,7 +53,7 @@ def test_pooled_tasks_and_other_memberships_have_a_number_too(three):
 
 def test_a_given_number_needs_no_choice(three, monkeypatch):
     X, _, tasks = three
-    monkeypatch.setattr(_base, "choose_number", None)
+    monkeypatch.setattr(base, "choose_number", None)
     model = SPMTC(3, random_state=0).fit(X, tasks=tasks)
     assert model.n_clusters_ == 3
     assert isinstance(model.n_clusters_, int)
@@ -93,7 +93,7 @@ def test_a_warning_where_no_number_is_stable(three, monkeypatch):
     X, _, tasks = three
     found = select_n_clusters(X, tasks=tasks, n_clusters=[2, 3], random_state=0)
     object.__setattr__(found, "n_clusters", None)
-    monkeypatch.setattr(_base, "choose_number", lambda *arguments: found)
+    monkeypatch.setattr(base, "choose_number", lambda *arguments: found)
     with pytest.warns(UserWarning, match=r"n_clusters was left to the data\. .* The most stable number was taken"):
         model = SPMTC("auto", random_state=0).fit(X, tasks=tasks)
     assert model.n_clusters_ == found.best in (2, 3)

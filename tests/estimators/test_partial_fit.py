@@ -65,7 +65,7 @@ def test_a_forgotten_cluster_dies_and_its_number_stays():
     assert model.n_clusters_ == CLUSTERS - 1
     assert not model.cluster_presence_[:, dead].any()
     assert model.cluster_sizes_[:, dead].sum() == 0
-    assert f"No more in any task: cluster {dead}." in explain(model)
+    assert f"No more in any task: cluster {dead}." in str(explain(model))
     assert set(labels[y == 3].tolist()) == {3}
 
 
@@ -163,7 +163,7 @@ def test_drift_is_told_in_units_of_the_spread():
     assert 1.5 < row["apart"] < 3.5
     assert 1.0 < row["moved"] < 3.5
     assert any(f"cluster {number} in 'a'" in line for line in model.drift_.sentences)
-    assert "Stream: 1 call of partial_fit since." in explain(model)
+    assert "Stream: 1 call of partial_fit since." in str(explain(model))
     assert model.report().summary["drift"] == model.drift_.sentences
     assert str(model.drift_).startswith("batch")
 

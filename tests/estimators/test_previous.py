@@ -171,7 +171,7 @@ def test_what_is_told_about_it(rows, smaller, tmp_path):
     X, _, tasks = rows
     model, kept = smaller
     [gone] = model.changes_.died
-    text = explain(model)
+    text = str(explain(model))
     assert text.startswith("SPMTC: 4 clusters in 3 tasks")
     assert f"Died: cluster {gone}" in text
     assert f"No more in any task: cluster {gone}." in text

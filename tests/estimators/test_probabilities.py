@@ -8,7 +8,7 @@ from scipy import sparse
 from mtcluster import ASI, LSSMTC, SPMTC, MultiTaskGaussianMixture
 from mtcluster.core.relations import match
 from mtcluster.datasets import make_multitask_blobs
-from mtcluster.estimators import _base
+from mtcluster.estimators import base
 
 SETS = [(separation, seed) for separation in (4, 5, 6) for seed in (0, 1)]
 
@@ -170,7 +170,7 @@ def test_calibration_changes_nothing_else(blobs, monkeypatch):
     labels, losses, map_ = model.labels_, model.losses_, model.fitted_.rows.map
     again = SPMTC(4, random_state=0).fit(blobs.X, tasks=blobs.tasks)
     assert again.fitted_.temperature == model.fitted_.temperature
-    monkeypatch.setattr(_base, "temperatures", lambda *given: np.ones(3))
+    monkeypatch.setattr(base, "calibrate", lambda *given: np.ones(3))
     state = np.random.RandomState(0)
     without = SPMTC(4, random_state=state).fit(blobs.X, tasks=blobs.tasks)
     assert without.fitted_.temperature == 1

@@ -68,7 +68,7 @@ class Record:
         dropped = isinstance(at, int | np.integer)
 
         def taken(one: Declared, values: Array, i: int) -> Array:
-            if one.stands_for_all(values, i):
+            if one.stands_for_all(values, i) and np.size(at):
                 return values.squeeze(i) if dropped else values
             return np.take(values, at, axis=i) if i + values.ndim else values[at]
 
