@@ -47,4 +47,4 @@ plt.show()
 
 # %%
 # What the fit decided, and on what evidence:
-methods["SPMTC"].explain()
+print(methods["SPMTC"].explain())

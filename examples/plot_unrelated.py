@@ -26,7 +26,7 @@ def make(n_features, seed):
 # %%
 # With 20 features:
 X, y, tasks = make(n_features=20, seed=0)
-SPMTC(n_clusters=4, random_state=0).fit(X, tasks=tasks).explain()
+print(SPMTC(n_clusters=4, random_state=0).fit(X, tasks=tasks).explain())
 
 # %%
 # Is the unrelated task always recognised? In few dimensions unrelated clusters can be similar by chance. So we try
@@ -41,7 +41,9 @@ for d in (5, 10, 20, 40):
         gain = np.subtract(*(task_scores(y, m.labels_, tasks)["accuracy"] for m in (model, alone)))
         odd = model.tasks_.tolist().index("elsewhere")
         likeness = np.delete(model.task_relatedness_[odd], odd).max()
-        records.append((d, bool(model.within_weight_[odd] == 1), likeness, gain[odd], np.delete(gain, odd).mean()))
+        records.append(
+            (d, bool(model.fitted_.within_weight[odd] == 1), likeness, gain[odd], np.delete(gain, odd).mean())
+        )
         apart, rest = str(records[-1][1]), "likeness {:.2f}  gain elsewhere {:+.3f}, north and south {:+.3f}"
         print(f"{d:>2} features  left alone: {apart:<5} ", rest.format(*records[-1][2:]))
 
