@@ -30,22 +30,23 @@ for name, method in methods.items():
     print(f"{name:<23} ACC {acc:.3f}   joint {joint_accuracy(cells.y, labels, cells.tasks):.3f}")
 
 # %%
-# Left: two leading directions of all cells, coloured by technology. Middle and right: the map of the fit (`map_`),
-# which is common to all technologies, by technology and by cluster. The technologies are mixed in the leading
+# Left: two leading directions of all cells, coloured by technology. Middle and right: the map of the fit, which
+# is common to all technologies, by technology and by cluster. The technologies are mixed in the leading
 # directions too, so this figure would not have been a warning, but pooled k-means is less accurate in the finer
 # distinctions.
 model = methods["SPMTC"]
+rows = model.fitted_.rows  # what was found for the cells
 plane = TruncatedSVD(3, random_state=0).fit_transform(cells.X)[:, 1:]
 colors = ["#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00"]
 fig, axes = plt.subplots(1, 3, figsize=(10.5, 3.7), layout="constrained")
 views = [
-    ("as they come, by technology", plane[model.fitted_.rows.map_rows], model.fitted_.rows.tasks, model.tasks_),
-    ("common map, by technology", model.fitted_.rows.map, model.fitted_.rows.tasks, model.tasks_),
-    ("common map, by cluster", model.fitted_.rows.map, model.labels_, [f"cluster {j}" for j in range(6)]),
+    ("as they come, by technology", plane[rows.map_rows], rows.tasks, model.tasks_),
+    ("common map, by technology", rows.map, rows.tasks, model.tasks_),
+    ("common map, by cluster", rows.map, rows.labels, [f"cluster {j}" for j in range(6)]),
 ]
 for ax, (title, points, groups, names) in zip(axes, views, strict=True):
     for j, name in enumerate(names):
-        own = groups[model.fitted_.rows.map_rows] == j
+        own = groups[rows.map_rows] == j
         ax.scatter(*points[own, :2].T, s=9, color=colors[j], marker="o^sDvP"[j], label=name, linewidth=0)
     ax.set(title=title, xticks=[], yticks=[])
     ax.legend(fontsize=7, markerscale=1.5)

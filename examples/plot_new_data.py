@@ -34,9 +34,8 @@ print(*(warning.message for warning in caught), sep="\n")
 print("rows of a new task:     ", round(clustering_accuracy(y[late], labels), 3))
 
 # %%
-# What if the new data set is shifted as a whole? Tasks lie apart in this fit (`task_offset_`), so `predict` finds where
-# the new one lies, by its clusters. Without `tasks`, rows stay where they are. Or fit again with all tasks: this costs
-# one fit.
+# What if the new data set is shifted as a whole? Tasks lie apart in this fit, so `predict` finds where the new one
+# lies, by its clusters. Without `tasks`, rows stay where they are. Or fit again with all tasks: this costs one fit.
 warnings.simplefilter("ignore")  # the task is known to be new
 steps = np.linspace(0, 8, 5)
 direction = np.random.default_rng(0).normal(size=X.shape[1])

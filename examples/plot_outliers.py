@@ -28,7 +28,8 @@ def make(share, seed):
 X, y, tasks = make(0.1, seed=0)
 strange = y == -1
 model = SPMTC(n_clusters=4, random_state=0).fit(X, tasks=tasks)
-found = outlier_scores(model.losses_, model.fitted_.rows.tasks)
+rows = model.fitted_.rows  # what was found for them
+found = outlier_scores(rows.losses, rows.tasks)
 print("area under the ROC curve:", round(roc_auc_score(strange, found), 3))
 
 fig, (left, right) = plt.subplots(1, 2, figsize=(8.5, 3.4), layout="constrained")
@@ -36,8 +37,8 @@ bins = np.geomspace(found.min(), found.max(), 40)
 kinds = {"rows of clusters": (~strange, "#56B4E9"), "outliers": (strange, "#D55E00")}
 for shift, (name, (part, color)) in zip((-0.02, 0.02), kinds.items(), strict=True):
     left.hist(found[part], bins, color=color, label=name)
-    share = [np.mean(model.fitted_.rows.admitted[part] == fraction) for fraction in model.fitted_.rows.fractions]
-    right.bar(model.fitted_.rows.fractions + shift, share, 0.04, color=color)
+    share = [np.mean(rows.admitted[part] == fraction) for fraction in rows.fractions]
+    right.bar(rows.fractions + shift, share, 0.04, color=color)
 left.set(xscale="log", xlabel="outlier score", ylabel="rows")
 left.legend()
 right.set(xlabel="stage: fraction of rows selected", ylabel="share of the rows of this kind")

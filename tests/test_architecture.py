@@ -1,4 +1,4 @@
-"""Imports follow the arrows of docs/architecture.md, and private names stay where they are at home."""
+"""Imports follow the arrows of docs/architecture.md; names, lists and types stay where they are at home."""
 
 import ast
 import subprocess
@@ -7,6 +7,9 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+
+from mtcluster.core.fitted import Fitted, Groups, RowResults
+from mtcluster.core.record import declared
 
 SOURCE = Path(__file__).parents[1] / "src" / "mtcluster"
 MODULES = {path.relative_to(SOURCE).as_posix(): path for path in SOURCE.rglob("*.py")}
@@ -18,7 +21,7 @@ ARROWS = {
     "_sklearn_compat": set(),
     "_utils": {"core"},
     "engines": HELPERS,
-    "consensus": {"core"},
+    "consensus": {"core", "_utils"},
     "certainty": {"core", "consensus", "_utils"},
     "estimators": {*HELPERS, "engines", "consensus", "certainty"},
     "metrics": {"core", "_utils"},
@@ -156,6 +159,61 @@ def test_private_reads_are_seen():
 @pytest.mark.parametrize("name", OUTER)
 def test_what_reads_a_fitted_model_reads_public_attributes_alone(name):
     assert list(private_reads(tree_of(name))) == []
+
+
+ARRAYS = {one.name for kind in (Fitted, RowResults, Groups) for one in declared(kind)}
+PUBLISHED = {"labels_", "losses_", "weights_", "tasks_", "task_centers_", "cluster_sizes_", "task_relatedness_"}
+INNER = [name for name in MODULES if name.split("/")[0] in (*ENGINE_ROOM, "interop")]
+
+
+def lists_of(tree, names):
+    """(line, how many of the names) of each tuple, list, set or dict that is written down."""
+    for node in ast.walk(tree):
+        items = node.keys if isinstance(node, ast.Dict) else getattr(node, "elts", [])
+        yield getattr(node, "lineno", 0), len(names & {item.value for item in items if isinstance(item, ast.Constant)})
+
+
+def test_a_list_of_fitted_arrays_is_seen():
+    assert max(lists_of(ast.parse("x = 1\ny = ('labels', 'losses', 'map')"), ARRAYS)) == (2, 3)
+
+
+@pytest.mark.parametrize("name", INNER)
+def test_fitted_arrays_are_listed_once(name):
+    """The declaration of `Fitted` is the list; one function turns it into public attributes."""
+    most = 0 if name == "estimators/publish.py" else max(n for _, n in lists_of(tree_of(name), ARRAYS | PUBLISHED))
+    assert most < 3, [line for line, n in lists_of(tree_of(name), ARRAYS | PUBLISHED) if n >= 3]
+
+
+def test_arrays_of_records_are_declared_in_the_core():
+    declaring = [name for name in MODULES if any(line.endswith(".record.axes") for line, _ in imports_of(name))]
+    assert declaring
+    assert all(name.startswith("core/") for name in declaring)
+
+
+DOOR = ("estimators/input.py", "estimators/matrices.py", "estimators/numbers.py")  # what a user passed is read there
+
+
+def uses_of_any(tree):
+    """Lines of `Any`, but for parameters of public functions and of constructors, and for attributes of a class."""
+    free = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef) and (not node.name.startswith("_") or node.name == "__init__"):
+            free |= {id(part) for part in ast.walk(node.args)}
+        elif isinstance(node, ast.ClassDef):
+            free |= {id(part) for line in node.body if isinstance(line, ast.AnnAssign) for part in ast.walk(line)}
+    used = [node for node in ast.walk(tree) if isinstance(node, ast.Name) and node.id == "Any"]
+    return sorted(node.lineno for node in used if id(node) not in free)
+
+
+def test_any_is_seen():
+    code = "def f(x: Any): pass\ndef _f(x: Any): pass\ndef g() -> Any: pass\nclass A:\n  x: Any\ny: Any = 1"
+    assert uses_of_any(ast.parse(code)) == [2, 3, 6]
+
+
+@pytest.mark.parametrize("name", [name for name in MODULES if name.startswith("estimators/") and name not in DOOR])
+def test_any_is_at_the_outer_door_alone(name):
+    """Users may pass anything, and it is read at once; what is behind the door has a type."""
+    assert uses_of_any(tree_of(name)) == []
 
 
 def test_an_import_of_the_library_brings_no_extra():

@@ -10,7 +10,7 @@ import pytest
 from sklearn.cluster import KMeans
 from sklearn.exceptions import NotFittedError
 
-from mtcluster import LSSMTC, SPMTC, Pooled
+from mtcluster import LSSMTC, SPMTC, Pooled, Schedule
 from mtcluster._utils.tables import Table
 from mtcluster.datasets import make_multitask_blobs
 from mtcluster.inspection import LabelDescription, easiness
@@ -85,7 +85,9 @@ def test_one_task_alone_and_many_clusters_are_drawn(tmp_path, plot):
     alone = LSSMTC(3, random_state=0).fit(make_multitask_blobs(40, n_tasks=1, n_clusters=3, random_state=0).X)
     assert saved(plot(alone), tmp_path) > 1000
     X, _, tasks = make_multitask_blobs(60, 5, n_tasks=6, n_clusters=25, random_state=0)
-    many = SPMTC(25, within_weight=0.5, n_init=1, max_iter=2, fraction_step=0.01, random_state=0).fit(X, tasks=tasks)
+    many = SPMTC(25, within_weight=0.5, n_init=1, max_iter=2, pace=Schedule(fraction_step=0.01), random_state=0).fit(
+        X, tasks=tasks
+    )
     assert saved(plot(many), tmp_path) > 1000
     assert saved(plot_pace(many, by_task=True), tmp_path) > 1000
 
@@ -143,7 +145,7 @@ def test_with_axes_pyplot_is_not_touched():
 def test_the_map_shows_every_row_of_it_once(model):
     ax = plot_tasks(model)
     drawn = np.concatenate([np.asarray(points.get_offsets()) for points in ax.collections])
-    wanted = model.map_[:, :2]
+    wanted = model.fitted_.rows.map[:, :2]
     np.testing.assert_allclose(drawn[np.lexsort(drawn.T)], wanted[np.lexsort(wanted.T)])
     assert texts(ax) == ["0", "1", "2", "3"]
     assert in_legend(ax) == [*(f"cluster {j}" for j in range(4)), "Berlin", "Paris", "Rome"]
@@ -151,7 +153,7 @@ def test_the_map_shows_every_row_of_it_once(model):
 
 def test_cluster_numbers_stand_in_the_middle_of_their_rows(model):
     for j, text in enumerate(plot_tasks(model).texts):
-        rows = model.map_[model.labels_[model.map_rows_] == j, :2]
+        rows = model.fitted_.rows.map[model.labels_[model.fitted_.rows.map_rows] == j, :2]
         np.testing.assert_allclose(text.xy, np.median(rows, axis=0))
 
 
@@ -159,19 +161,19 @@ def test_other_axes_of_the_map(model):
     ax = plot_tasks(model, axes=(2, 1))
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("shared direction 3", "shared direction 2")
     drawn = np.concatenate([np.asarray(points.get_offsets()) for points in ax.collections])
-    np.testing.assert_allclose(np.sort(drawn[:, 0]), np.sort(model.map_[:, 2]))
+    np.testing.assert_allclose(np.sort(drawn[:, 0]), np.sort(model.fitted_.rows.map[:, 2]))
 
 
 def test_colors_say_what_was_asked_for(model):
     by_cluster, by_task, by_easiness = (
         plot_tasks(model, color=color).collections[1:4] for color in ("cluster", "task", "easiness")
     )
-    codes = model.task_indices_[model.map_rows_]
+    codes = model.fitted_.rows.tasks[model.fitted_.rows.map_rows]
     for k in range(3):
-        labels = model.labels_[model.map_rows_][codes == k]
+        labels = model.labels_[model.fitted_.rows.map_rows][codes == k]
         np.testing.assert_allclose(by_cluster[k].get_facecolor()[:, :3], colors(labels))
         np.testing.assert_allclose(by_task[k].get_facecolor()[:, :3], colors([k] * len(labels)))
-        easy = easiness(model.losses_, model.task_indices_)[model.map_rows_][codes == k]
+        easy = easiness(model.losses_, model.fitted_.rows.tasks)[model.fitted_.rows.map_rows][codes == k]
         np.testing.assert_allclose(by_easiness[k].get_array(), easy)
 
 
@@ -202,10 +204,10 @@ def test_the_objective_is_drawn_stage_by_stage(model):
 @pytest.mark.parametrize("by_task", [False, True])
 def test_the_pace_adds_up(model, by_task):
     ax = plot_pace(model, by_task=by_task)
-    heights = np.array([bar.get_height() for bar in ax.patches]).reshape(3, len(model.fractions_), -1)
+    heights = np.array([bar.get_height() for bar in ax.patches]).reshape(3, len(model.fitted_.rows.fractions), -1)
     np.testing.assert_allclose(heights.sum(axis=0), 100)
     for k in range(heights.shape[2]):
-        own = model.weight_trace_[:, model.task_indices_ == k] if by_task else model.weight_trace_
+        own = model.fitted_.rows.weights[:, model.fitted_.rows.tasks == k] if by_task else model.fitted_.rows.weights
         np.testing.assert_allclose(heights[0, :, k], 100 * (own == 1).mean(axis=1))
         np.testing.assert_allclose(heights[2, :, k], 100 * (own == 0).mean(axis=1), atol=1e-12)
     assert in_legend(ax) == ["full weight", "partial", "none"]
@@ -221,7 +223,7 @@ def test_a_cluster_that_a_task_lacks_is_marked():
     X, y, tasks = make_multitask_blobs(60, 6, n_tasks=3, n_clusters=3, separation=12, random_state=0)
     kept = ~((tasks == 1) & (y == 2))
     model = LabelDescription().fit(X[kept], y[kept], tasks=tasks[kept])
-    assert model.cluster_support_[1, 2] < 0.5
+    assert model.fitted_.support[1, 2] < 0.5
     ax = plot_cluster_sizes(model)
     assert [line.get_xdata().tolist() for line in ax.lines] == [pytest.approx([2])]
     assert in_legend(ax) == ["task 0", "task 1", "task 2", "absent"]
@@ -346,7 +348,7 @@ def test_dask_arrays_are_drawn(blobs):
 def test_models_that_cannot_be_drawn_are_refused(blobs, plot):
     with pytest.raises(NotFittedError):
         plot(SPMTC(4))
-    with pytest.raises(TypeError, match=r"Pooled has none: mtcluster\.inspection\.LabelDescription"):
+    with pytest.raises(TypeError, match=r"plot_\w+ needs a fitted .*; got Pooled.*inspection\.LabelDescription"):
         plot(Pooled(KMeans(4, random_state=0)).fit(blobs.X, tasks=blobs.tasks))
 
 
@@ -421,7 +423,7 @@ def test_rows_without_a_cluster_are_grey_and_have_no_number(kind, with_gaps):
     shown = with_gaps[kind]
     ax = plot_tasks(shown)
     assert texts(ax) == [str(j) for j in np.unique(shown.labels_) if j >= 0]
-    on_map = bool(np.any(shown.labels_[shown.map_rows_] < 0))
+    on_map = bool(np.any(shown.labels_[shown.fitted_.rows.map_rows] < 0))
     assert ("no cluster (-1)" in in_legend(ax)) == on_map == (kind == "flagged")
     assert np.ptp(colors([-1])[0]) < 0.1
     assert colors([-1]).tolist() != colors([20]).tolist()

@@ -445,13 +445,13 @@ def test_predict_names_a_column_that_a_late_file_lacks(run, parts, fitted, tmp_p
 def test_tasks_join_the_model_of_a_sample(run, parts, table, tmp_path, monkeypatch):
     monkeypatch.setattr(projecting, "MAP", projecting.Sampling(300, 50))
     assert run("fit", *parts, *FIT, "--drop", "person", "--out-of-core", "--out", "model")[0] == 0
-    assert load(tmp_path / "model" / "model.skops")["model"].n_samples_fit_ == 2100
+    assert load(tmp_path / "model" / "model.skops")["model"].fitted_.rows.n_all == 2100
     table[table["country"] == "fr"].assign(country="peru").to_parquet(tmp_path / "peru.parquet", index=False)
     code, out, err = run("adapt", "model", "peru.parquet", "--novelty", "none", "--out", "adapted", "--json")
     assert code == 0, err
     assert json.loads(out)["n_rows"] == len(pd.read_csv(tmp_path / "adapted" / "labels.csv"))
     assert sum(map(sum, json.loads(out)["sizes"].values())) == 2100 + json.loads(out)["n_rows"]
-    assert not hasattr(load(tmp_path / "adapted" / "model.skops")["model"], "n_samples_fit_")
+    assert load(tmp_path / "adapted" / "model.skops")["model"].fitted_.rows.n_all is None
 
 
 def test_certificates_come_together(run, parts, tmp_path):

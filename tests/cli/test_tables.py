@@ -118,7 +118,7 @@ def test_an_anonymous_result_holds_no_row(survey, run, tmp_path):
     labels = pd.read_csv(folder / "labels.csv")
     assert labels["id"].tolist() == list(range(4, 121))
     contents = load(folder / "model.skops")
-    assert contents["model"].map_.shape[0] == 0
+    assert contents["model"].fitted_.rows.map.shape[0] == 0
     cells = {f"{value:.6g}" for value in survey["income"]}
     summary = contents["findings"]
     assert not [cell for cell in cells if f'"{cell}"' in summary]

@@ -5,6 +5,7 @@ import os
 import resource
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -346,7 +347,9 @@ BROKEN = {
     "an option of the check": lambda contents: contents["checking"].pop("missing"),
     "a part": lambda contents: contents.pop("anonymous"),
     "an array for a number": lambda contents: contents.update(format=np.zeros(0)),
-    "a part of the model": lambda contents: setattr(contents["model"], "metric_covariance_", "x"),
+    "a part of the model": lambda contents: setattr(
+        contents["model"], "fitted_", replace(contents["model"].fitted_, sizes=np.zeros(3))
+    ),
     "a parameter of the model": lambda contents: delattr(contents["model"], "init"),
 }
 

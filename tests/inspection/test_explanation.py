@@ -11,10 +11,13 @@ from sklearn.exceptions import NotFittedError
 from mtcluster import ASI, LSSMTC, SPMTC, Pooled
 from mtcluster.certainty import VERDICTS
 from mtcluster.consensus.decisions import ConsensusEvidence, Decisions
+from mtcluster.core.geometry import Tied
 from mtcluster.inspection import _explanation, explain
 from mtcluster.inspection._certainty import plain_stability
-from mtcluster.inspection._fitted import PER_TASK, on_host
+from mtcluster.inspection._subject import subject_of
 from mtcluster.model_selection import stability
+
+from ..changed import altered
 
 EVIDENCE = ConsensusEvidence(
     agreement=np.array([0.9, 0.1, 0.8]),
@@ -48,16 +51,16 @@ DECISIONS = Decisions(
 
 @pytest.fixture(scope="module")
 def model():
-    """A model of three tasks, to be given other decisions and attributes."""
+    """A model of three tasks, to be given other decisions and values."""
     rng = np.random.default_rng(0)
     X, tasks = rng.normal(size=(120, 4)), np.array(["a", "b", "c"])[np.arange(120) % 3]
-    return on_host(LSSMTC(2, within_weight=0.5, random_state=0).fit(X, tasks=tasks), PER_TASK)
+    return subject_of(LSSMTC(2, within_weight=0.5, random_state=0).fit(X, tasks=tasks), "a test")
 
 
-def said(model, decisions=DECISIONS, **attributes):
-    """The explanation of these decisions; `attributes` replace those of the model."""
-    changed = type(model)(**vars(model) | {"decisions_": decisions} | attributes)
-    return "\n".join(_explanation.describe(changed))
+def said(model, decisions=DECISIONS, **changes):
+    """The explanation of these decisions; `changes` replace values of what was fitted."""
+    told = _explanation.describe(replace(model, fitted=altered(model.fitted, **changes)), decisions)
+    return "\n".join(line for lines in told.values() for line in lines)
 
 
 def with_evidence(**changes):
@@ -104,15 +107,15 @@ def test_every_reason_for_sharing_has_its_sentence(model, reason, sentence):
 
 
 def test_sharing_by_consensus_names_tasks_with_their_evidence(model):
-    told = said(model, within_weight_=np.array([0.7, 1.0, 0.7]))
+    told = said(model, within=np.array([0.7, 1.0, 0.7]))
     assert (
         "Sharing: within_weight=0.7 for tasks 'a' (agreement 0.90, relatedness 0.70) and "
         "'c' (agreement 0.80, relatedness 0.60)." in told
     )
     assert "Left alone: task 'b' (agreement 0.10, relatedness 0.00)." in told
     assert "with at least 5 rows per cluster is left alone if agreement is below 0.2 or relatedness below 0.4." in told
-    assert "Left alone" not in said(model, within_weight_=np.full(3, 0.7))
-    apart = said(model, within_weight_=np.ones(3))
+    assert "Left alone" not in said(model, within=np.full(3, 0.7))
+    apart = said(model, within=np.ones(3))
     assert "Sharing" not in apart
     assert "Left alone: tasks 'a'" in apart
     assert "present in every task" not in apart
@@ -155,7 +158,7 @@ def test_an_estimator_without_a_within_task_term_says_nothing_of_sharing(model):
 )
 def test_every_reason_for_offsets_has_its_sentence(model, changes, sentence):
     offsets = np.array([[0.0, 0, 0, 0], [3, 4, 0, 0], [1, 0, 0, 0]])
-    assert sentence in said(model, replace(DECISIONS, **changes), task_offsets_=offsets)
+    assert sentence in said(model, replace(DECISIONS, **changes), centers__offsets__b=offsets)
 
 
 def test_memberships_are_set_or_the_default(model):
@@ -165,46 +168,43 @@ def test_memberships_are_set_or_the_default(model):
 
 
 def test_the_fit_says_its_stages_and_iterations(model):
-    stages = {"fractions_": np.array([0.5, 0.75, 1.0]), "n_iter_": 3}
+    stages = {"rows__fractions": np.array([0.5, 0.75, 1.0]), "n_iter": 3}
     first = "Fit: 3 stages, from the easiest 50 % of the rows of each task to all rows, "
     assert f"{first}one iteration each: more would drift away from the consensus." in said(model, **stages)
     assert "At each stage the hardest 5 % of the selected rows have a smaller weight." in said(model, **stages)
-    longer = said(model, replace(DECISIONS, full_weight_share=1.0), **stages | {"n_iter_": 9})
+    longer = said(model, replace(DECISIONS, full_weight_share=1.0), **stages | {"n_iter": 9})
     assert f"{first}9 iterations in total.\n" in longer
-    once = said(model, fractions_=np.ones(1), n_iter_=1)
+    once = said(model, rows__fractions=np.ones(1), n_iter=1)
     assert "Fit: all rows at once, one iteration: more would" in once
-    drawn = said(model, replace(DECISIONS, start="random"), fractions_=np.ones(1), n_iter_=1)
+    drawn = said(model, replace(DECISIONS, start="random"), rows__fractions=np.ones(1), n_iter=1)
     assert "Fit: all rows at once, 1 iteration in total." in drawn
 
 
 def test_relatedness_is_told_of_the_most_and_least_alike(model):
     R = np.array([[1, 0.9, 0.2], [0.9, 1, 0.4], [0.2, 0.4, 1]])
-    told = said(model, task_relatedness_=R)
+    told = said(model, relatedness=R)
     assert (
         "Relatedness: 1 of 3 pairs of tasks are alike (relatedness of 0.5 or more, of at most 1). It is highest for "
         "'a' and 'b' (0.90) and lowest for 'a' and 'c' (0.20)." in told
     )
-    assert "Relatedness: All pairs of tasks are alike" in said(model, task_relatedness_=np.ones((3, 3)))
+    assert "Relatedness: All pairs of tasks are alike" in said(model, relatedness=np.ones((3, 3)))
 
 
 @pytest.mark.parametrize(
     ("value", "words"), [(0.6, "alike: relatedness 0.60"), (0.498, "not alike: relatedness 0.498")]
 )
 def test_two_tasks_are_alike_or_not(model, value, words):
-    two = {"tasks_": model.tasks_[:2], "task_centers_": model.task_centers_[:2], "within_weight_": np.full(2, 0.5)}
-    R = np.array([[1, value], [value, 1]])
-    two |= {name: getattr(model, name)[:2] for name in ("cluster_support_", "cluster_presence_", "cluster_sizes_")}
-    by_user = replace(DECISIONS, within_weight_reason="set")
-    told = said(model, by_user, **two, task_relatedness_=R)
+    two, R = replace(model, fitted=model.fitted.take("m", [0, 1])), np.array([[1, value], [value, 1]])
+    told = said(two, replace(DECISIONS, within_weight_reason="set"), relatedness=R)
     assert f"Relatedness: The two tasks are {words} of 1." in told
 
 
 def test_clusters_with_little_support_are_listed_for_tasks_that_share(model):
     support = np.array([[0.9, 0.2], [0.1, 0.9], [0.9, 0.9]])
-    told = said(model, cluster_support_=support, within_weight_=np.array([0.7, 1.0, 0.7]))
+    told = said(model, support=support, within=np.array([0.7, 1.0, 0.7]))
     assert "Uncertain: cluster 1 (held, support 0.20) in task 'a'." in told
     assert "Present in every task that shares: cluster 0." in told
-    assert "Every cluster is present in every task." in said(model, cluster_support_=np.ones((3, 2)))
+    assert "Every cluster is present in every task." in said(model, support=np.ones((3, 2)))
 
 
 CANDIDATES = {"agreement": None, "relatedness": np.array([0.7, 0.1, 0.6]), "n_candidates": 48, "n_members": 8}
@@ -218,7 +218,7 @@ def by_candidates(*, offset="none", weight=0.0, **evidence):
 
 
 def test_candidates_are_told_with_their_number(model):
-    told = said(model, by_candidates(), within_weight_=np.zeros(3))
+    told = said(model, by_candidates(), within=np.zeros(3))
     assert (
         "Start: a consensus of the best 8 of 48 Gaussian mixtures that differ in their start, in offsets and in "
         "whether tasks have centres of their own, on all 120 rows" in told
@@ -227,12 +227,12 @@ def test_candidates_are_told_with_their_number(model):
 
 
 def test_how_much_tasks_share_is_estimated_with_candidates(model):
-    told = said(model, by_candidates(), within_weight_=np.array([0.0, 1.0, 0.0]))
+    told = said(model, by_candidates(), within=np.array([0.0, 1.0, 0.0]))
     assert "within_weight=0, estimated: the shared centres alone describe tasks 'a' (relatedness 0.70) and 'c'" in told
     assert "Left alone: task 'b' (relatedness 0.10)." in told
     assert "is left alone if it is below 0.4." in told
     assert "agreement" not in told.lower()
-    own = said(model, by_candidates(shrinkage=10.0), within_weight_=np.array([0.62, 0.7, 0.7]))
+    own = said(model, by_candidates(shrinkage=10.0), within=np.array([0.62, 0.7, 0.7]))
     assert "within_weight 0.62 to 0.70, estimated: centres of tasks are drawn to the shared ones as by 10 rows" in own
 
 
@@ -254,7 +254,7 @@ def test_how_much_tasks_share_is_estimated_with_candidates(model):
     ],
 )
 def test_offsets_by_the_criterion_are_told_with_its_values(model, offset, criterion, sentence):
-    moved = {"task_offsets_": np.array([[0.0, 0, 0, 0], [3, 4, 0, 0], [1, 0, 0, 0]]), "within_weight_": np.zeros(3)}
+    moved = {"centers__offsets__b": np.array([[0.0, 0, 0, 0], [3, 4, 0, 0], [1, 0, 0, 0]]), "within": np.zeros(3)}
     told = said(model, by_candidates(offset=offset, criterion=criterion), **moved)
     assert sentence in told
     assert "mean of each task" not in told
@@ -262,12 +262,11 @@ def test_offsets_by_the_criterion_are_told_with_its_values(model, offset, criter
 
 def test_the_largest_offset_is_in_widths_of_a_cluster_with_a_shared_metric(model):
     b = np.array([[0.0, 0, 0, 0], [3, 4, 0, 0], [9, 0, 0, 0]])
-    shared = {"metric_": "shared", "metric_covariance_": np.diag([100.0, 1, 1, 1]), "metric_rest_": 1.0}
-    told = said(model, by_candidates(offset="matched"), task_offsets_=b, within_weight_=np.zeros(3), **shared)
+    matched, moved = by_candidates(offset="matched"), {"centers__offsets__b": b, "within": np.zeros(3)}
+    told = said(model, matched, **moved, centers__geometry=Tied.of(np.diag([100.0, 1, 1, 1])).take("R", 0))
     assert "Task 'b' has the largest offset (4.01 times the width of a cluster)." in told
-    V = np.eye(4)[:, :1]
-    wide = shared | {"metric_covariance_": np.array([[100.0]]), "metric_directions_": V}
-    assert "(4.01 times" in said(model, by_candidates(offset="matched"), task_offsets_=b, **wide)
+    wide = Tied.of(np.array([[100.0]]), np.eye(4)[:, :1]).take("R", 0)
+    assert "(4.01 times" in said(model, matched, **moved, centers__geometry=wide)
 
 
 @pytest.mark.parametrize("reason", [*_explanation.EUCLIDEAN])
@@ -276,9 +275,7 @@ def test_every_reason_for_a_metric_has_its_sentence(model, reason):
     told = said(model, replace(DECISIONS, metric_reason=reason))
     assert line in told
     assert "fewer dimensions" not in told
-    decided = said(
-        model, replace(by_candidates(), metric="euclidean", metric_reason=reason), within_weight_=np.zeros(3)
-    )
+    decided = said(model, replace(by_candidates(), metric="euclidean", metric_reason=reason), within=np.zeros(3))
     assert f"{line} The fits that decided about the tasks had a shared metric, in fewer dimensions." in decided
 
 
@@ -289,9 +286,9 @@ def test_a_metric_that_was_set_is_told_as_set(model):
 
 def test_tasks_without_two_clusters_in_common_are_not_compared(model):
     present = np.array([[True, True], [True, False], [True, True]])
-    told = said(model, cluster_presence_=present, task_relatedness_=np.ones((3, 3)))
+    told = said(model, holds=present, relatedness=np.ones((3, 3)))
     assert "Relatedness: 'a' and 'c' are alike: relatedness 1.00 of 1. 2 other pairs with fewer than two" in told
-    none = said(model, cluster_presence_=np.array([[True, False], [True, False], [False, True]]))
+    none = said(model, holds=np.array([[True, False], [True, False], [False, True]]))
     assert "No two tasks have two clusters in common, so it cannot be told how alike they are." in none
 
 
@@ -299,7 +296,7 @@ def test_tasks_without_two_clusters_in_common_are_not_compared(model):
 def test_real_fits_are_explained_and_left_as_they_are(blobs, estimator):
     fitted = estimator.fit(blobs.X, tasks=blobs.tasks)
     before = set(vars(fitted))
-    lines = explain(fitted).splitlines()
+    lines = str(explain(fitted)).splitlines()
     m = len(fitted.tasks_)  # ASI pools all rows into one task
     assert lines[0] == f"{type(estimator).__name__}: 4 clusters in {m} task{'s' * (m > 1)}, 120 rows."
     assert [line.split(":")[0] for line in lines].count("Start") == 1
@@ -309,18 +306,18 @@ def test_real_fits_are_explained_and_left_as_they_are(blobs, estimator):
 
 def test_how_sure_one_can_be_is_told_if_it_was_measured(blobs, capsys):
     model = SPMTC(4, random_state=0).fit(blobs.X, tasks=blobs.tasks)
-    [last] = [line for line in explain(model).splitlines() if "How sure" in line]
+    [last] = [line for line in str(explain(model)).splitlines() if "How sure" in line]
     assert last.startswith("How sure: not measured. mtcluster.model_selection.stability(model, X, tasks=tasks)")
     found = stability(model, blobs.X, tasks=blobs.tasks, n_refits=4, random_state=0)
-    told = explain(model, found).splitlines()
+    told = str(explain(model, found)).splitlines()
     assert told[-len(found.sentences) :] == found.sentences
-    assert explain(model, plain_stability(found)).splitlines() == told
-    model.explain(stability=found)
+    assert str(explain(model, plain_stability(found))).splitlines() == told
+    print(model.explain(stability=found))
     assert capsys.readouterr().out.splitlines() == told
 
 
 def test_no_other_sentence_uses_the_words_of_a_verdict(blobs):
-    told = explain(SPMTC(4, random_state=0).fit(blobs.X, tasks=blobs.tasks))
+    told = str(explain(SPMTC(4, random_state=0).fit(blobs.X, tasks=blobs.tasks)))
     for word in VERDICTS:
         assert not re.search(rf"\b{word}\b", told)
     for reason in _explanation.EUCLIDEAN.values():
@@ -329,10 +326,10 @@ def test_no_other_sentence_uses_the_words_of_a_verdict(blobs):
 
 def test_the_number_of_clusters_is_told_if_it_was_chosen(blobs):
     model = SPMTC(n_clusters=(3, 5), random_state=0).fit(blobs.X, tasks=blobs.tasks)
-    assert explain(model).splitlines()[1] == f"Number of clusters, chosen from the data: {model.selection_.reason}"
+    assert str(explain(model)).splitlines()[1] == f"Number of clusters, chosen from the data: {model.selection_.reason}"
     model.selection_ = replace(model.selection_, n_clusters=None, reason="No number.")
-    assert explain(model).splitlines()[1] == "Number of clusters: No number. The most stable number, 4, was taken."
-    assert "Number of clusters" not in explain(SPMTC(4, random_state=0).fit(blobs.X, tasks=blobs.tasks))
+    assert str(explain(model)).splitlines()[1] == "Number of clusters: No number. The most stable number, 4, was taken."
+    assert "Number of clusters" not in str(explain(SPMTC(4, random_state=0).fit(blobs.X, tasks=blobs.tasks)))
 
 
 def test_the_stability_of_another_model_is_refused(blobs):
@@ -347,7 +344,7 @@ def test_the_stability_of_another_model_is_refused(blobs):
 
 
 def test_one_task_has_no_relations(blobs):
-    told = explain(SPMTC(4, random_state=0).fit(blobs.X))
+    told = str(explain(SPMTC(4, random_state=0).fit(blobs.X)))
     assert "Relatedness" not in told
     assert "Start: a consensus of the best 5 of 5 Gaussian mixtures that differ in their start, on all 120 rows" in told
     assert "Sharing: none, because there is one task." in told
@@ -357,10 +354,44 @@ def test_one_task_has_no_relations(blobs):
 def test_a_fit_on_dask_is_explained_as_one_in_memory(blobs):
     dask = pytest.importorskip("dask.array")
     model = LSSMTC(4, within_weight=0.5, random_state=0)
-    here = explain(model.fit(blobs.X, tasks=blobs.tasks))
-    there = explain(model.fit(dask.from_array(blobs.X, chunks=(50, -1)), tasks=blobs.tasks))
+    here = str(explain(model.fit(blobs.X, tasks=blobs.tasks)))
+    there = str(explain(model.fit(dask.from_array(blobs.X, chunks=(50, -1)), tasks=blobs.tasks)))
     assert there.splitlines()[0] == here.splitlines()[0]
     assert "within_weight=0.5, as set" in there
+
+
+def test_an_explanation_shows_itself_and_is_a_frame_of_decisions(model):
+    told = _explanation.Explanation(_explanation.describe(model, DECISIONS))
+    assert repr(told) == str(told) == said(model)
+    frame = told.to_frame()
+    assert list(frame.columns) == ["decision", "explanation"]
+    assert frame["decision"].tolist() == list(told.told)
+    assert frame["decision"].is_unique
+    for line in (*frame["decision"], *frame["explanation"]):
+        assert line == line.strip() != ""
+    found = frame.set_index("decision")["explanation"]
+    assert found["Model"] == "LSSMTC: 2 clusters in 3 tasks, 120 rows."
+    assert found["Coupling"].startswith("reconstruction. The shared centres")
+    assert found["Sharing"].count("elatedness") > 1  # its lines are one
+    assert "\n" not in found["Sharing"]
+    assert told._repr_html_().count("<tr>") == len(frame) + 1
+    odd = _explanation.Explanation({"Model": ["<b>: 1 cluster."]})
+    assert "&lt;b&gt;: 1 cluster." in odd._repr_html_()
+
+
+def test_decisions_are_printed_as_a_table():
+    lines = str(DECISIONS).splitlines()
+    assert lines[0].split() == ["decision", "value"]
+    assert [line.split()[0] for line in lines[1:]] == [
+        "start", "coupling", "membership", "within_weight", "task_offset", "offset_gain", "n_starts", "weighting",
+        "full_weight_share", "max_iter", "warmup_iter", "metric", "consensus",
+    ]  # fmt: skip
+    told = {line.split()[0]: line[17:].strip() for line in lines[1:]}
+    assert (told["membership"], told["within_weight"]) == ("binary (default)", "(consensus)")
+    assert (told["task_offset"], told["offset_gain"]) == ("none (gain)", "0.01")
+    assert told["consensus"] == "20 fits of 120 rows in 5 dimensions"
+    assert DECISIONS._repr_html_().count("<tr>") == len(lines)
+    assert str(replace(DECISIONS, consensus=None)).splitlines()[-1].split() == ["consensus", "None"]
 
 
 def test_what_has_no_decisions_is_refused(blobs):

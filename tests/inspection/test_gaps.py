@@ -2,7 +2,8 @@
 
 import json
 import warnings
-from types import SimpleNamespace
+from dataclasses import replace
+from operator import attrgetter
 
 import numpy as np
 import pytest
@@ -36,22 +37,22 @@ def test_shares_are_those_of_the_rows_that_have_a_value(rows, model):
     X, _, tasks = rows
     some = ~np.isnan(X).all(axis=1)
     for k, task in enumerate(model.tasks_):
-        np.testing.assert_allclose(model.missing_[k], np.isnan(X[some & (tasks == task)]).mean(axis=0))
-    np.testing.assert_array_equal(model.feature_presence_, model.missing_ < 1)
+        np.testing.assert_allclose(model.fitted_.missing[k], np.isnan(X[some & (tasks == task)]).mean(axis=0))
+    np.testing.assert_array_equal(model.fitted_.has, model.fitted_.missing < 1)
 
 
 def test_nothing_is_missing_in_complete_rows(blobs):
     X, y, tasks = blobs
     for fitted in (LSSMTC(4, random_state=0).fit(X, tasks=tasks), LabelDescription().fit(X, y, tasks=tasks)):
-        assert fitted.missing_.shape == (3, 6)
-        assert not fitted.missing_.any()
-        assert missing_of(fitted, NAMES, "xyz") is None
+        assert fitted.fitted_.missing.shape == (3, 6)
+        assert not fitted.fitted_.missing.any()
+        assert missing_of(fitted.fitted_, NAMES, "xyz") is None
         assert make_report(fitted).summary["missing"] is None
         assert "Missing" not in make_report(fitted).html
 
 
 def test_the_mosaic_has_groups_of_columns_by_how_many_tasks_have_them(model):
-    found = missing_of(model, NAMES, model.tasks_.tolist())
+    found = missing_of(model.fitted_, NAMES, model.tasks_.tolist())
     mosaic = found["mosaic"]
     assert (mosaic["all"], mosaic["some"], mosaic["one"]) == (4, 1, 1)
     assert [group["names"] for group in mosaic["groups"]] == [["a", "b", "c", "d"], ["f"], ["e"]]
@@ -63,15 +64,11 @@ def test_the_mosaic_has_groups_of_columns_by_how_many_tasks_have_them(model):
     assert "% in task 'north'" in told or "% in task 'south'" in told
 
 
-def test_many_columns_and_groups_are_not_all_listed():
+def test_many_columns_and_groups_are_not_all_listed(model):
     rng = np.random.default_rng(0)
     has = rng.random((8, 300)) < 0.6
-    model = SimpleNamespace(
-        missing_=np.where(has, rng.uniform(0, 0.5, has.shape), 1.0),
-        feature_presence_=has,
-        cluster_sizes_=np.ones((8, 2)),
-    )
-    found = missing_of(model, range(300), range(8))
+    missing = np.where(has, rng.uniform(0, 0.5, has.shape), 1.0)
+    found = missing_of(replace(model.fitted_, missing=missing, has=has, sizes=np.ones((8, 2))), range(300), range(8))
     assert len(found["columns"]) == COLUMNS
     assert len(found["mosaic"]["groups"]) == GROUPS
     assert found["mosaic"]["groups_left_out"] > 0
@@ -79,7 +76,7 @@ def test_many_columns_and_groups_are_not_all_listed():
 
 
 def test_the_explanation_tells_what_is_missing(model):
-    told = explain(model).replace("\u00a0", " ")
+    told = str(explain(model)).replace("\u00a0", " ")
     assert "Tasks have different columns: 4 columns are in all tasks" in told
     assert "2 rows without any value have the label -1." in told
 
@@ -114,10 +111,10 @@ def test_rows_flagged_by_adapt_are_told_and_counted_in_no_cluster(rows):
         new[5] = np.nan
         adapted = model.adapt(new, tasks=tasks[~known])
     assert (adapted.labels_[[0, 1, 2, 5]] == -1).all()
-    assert adapted.missing_.shape == adapted.feature_presence_.shape == (3, 4)
-    np.testing.assert_allclose(adapted.missing_[:2], model.missing_)
+    assert adapted.fitted_.missing.shape == adapted.fitted_.has.shape == (3, 4)
+    np.testing.assert_allclose(adapted.fitted_.missing[:2], model.fitted_.missing)
     some = ~np.isnan(new).all(axis=1)
-    np.testing.assert_allclose(adapted.missing_[2], np.isnan(new[some]).mean(axis=0))
+    np.testing.assert_allclose(adapted.fitted_.missing[2], np.isnan(new[some]).mean(axis=0))
     report = make_report(adapted)
     n_known = int((adapted.labels_ >= 0).sum())
     found = {task["name"]: task["rows"] for task in report.summary["tasks"]}
@@ -127,11 +124,11 @@ def test_rows_flagged_by_adapt_are_told_and_counted_in_no_cluster(rows):
     assert "2 other tasks of the model are of earlier data" in report.summary["overview"]["sentences"][0]
     assert f"{n_known} of {len(new)} examples are shown. Those" in report.summary["map"]["note"]
     assert len(report.summary["map"]["cluster"]) == n_known
-    assert f"{len(new)} rows of the new data." in explain(adapted)
-    assert f"of the {len(new)} rows" not in explain(adapted)
+    assert f"{len(new)} rows of the new data." in str(explain(adapted))
+    assert f"of the {len(new)} rows" not in str(explain(adapted))
     named = make_report(adapted, feature_names=["age", "pay", "hours", "trust"])
     assert "Most are missing in columns '" in " ".join(named.summary["decisions"])
-    assert "or they have no value" in explain(adapted)
+    assert "or they have no value" in str(explain(adapted))
     assert len(relations(adapted).rows()) == 9
     assert "are not drawn" in report.summary["map"]["note"]
 
@@ -144,7 +141,7 @@ def test_missing_shares_of_a_task_that_gets_more_rows_are_those_of_all_its_rows(
     model = LSSMTC(3, random_state=0).fit(full[first], tasks=names[first])
     more = model.adapt(full[~first], tasks=names[~first], novelty="none", update=True)
     for k, task in enumerate(more.tasks_):
-        np.testing.assert_allclose(more.missing_[k], np.isnan(full[names == task]).mean(axis=0))
+        np.testing.assert_allclose(more.fitted_.missing[k], np.isnan(full[names == task]).mean(axis=0))
 
 
 # Labels of other clusterers
@@ -155,8 +152,9 @@ def test_rows_without_a_cluster_count_in_no_mean(blobs):
     noise = np.arange(len(X)) % 11 == 0
     found = LabelDescription("DBSCAN").fit(X, np.where(noise, -1, y), tasks=tasks)
     kept = LabelDescription().fit(X[~noise], y[~noise], tasks=tasks[~noise])
-    for name in ("task_centers_", "cluster_sizes_", "task_relatedness_", "cluster_support_", "shared_centers_"):
-        np.testing.assert_allclose(np.abs(getattr(found, name)), np.abs(getattr(kept, name)), atol=1e-8, err_msg=name)
+    for name in ("centers.Ms", "centers.M", "sizes", "relatedness", "support"):
+        one, other = (np.abs(attrgetter(name)(model.fitted_)) for model in (found, kept))
+        np.testing.assert_allclose(one, other, atol=1e-8, err_msg=name)
     np.testing.assert_array_equal(found.memberships_[noise], 0)
     np.testing.assert_allclose(found.losses_[~noise], kept.losses_, atol=1e-8)
     nearest = np.min(np.sum((X[:, None] - found.task_centers_[tasks]) ** 2, axis=2), axis=1)

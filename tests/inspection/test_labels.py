@@ -1,5 +1,7 @@
 """Labels of other clusterers, described as models are."""
 
+from operator import attrgetter
+
 import numpy as np
 import pytest
 from sklearn.cluster import KMeans
@@ -20,22 +22,22 @@ def test_centres_sizes_and_losses_are_those_of_the_labels(blobs, as_container):
     losses = np.sum((X - found.task_centers_[tasks, y]) ** 2, axis=1)
     np.testing.assert_allclose(found.losses_, losses, atol=1e-9)
     pooled = np.stack([X[y == j].mean(axis=0) for j in range(4)])
-    np.testing.assert_allclose(found.shared_centers_ @ found.subspace_.T, pooled, atol=1e-10)
+    np.testing.assert_allclose(found.cluster_centers_, pooled, atol=1e-10)
 
 
 def test_it_has_what_reports_and_pictures_read(blobs):
     X, y, tasks = blobs
     found, model = LabelDescription().fit(X, y, tasks=tasks), SPMTC(4, random_state=0).fit(X, tasks=tasks)
-    for name in (
-        "memberships_",
-        "task_relatedness_",
-        "cluster_support_",
-        "cluster_presence_",
-        "map_",
-        "map_rows_",
-        "task_indices_",
-    ):
+    assert {name for name in vars(model) if name.endswith("_")} == {*vars(found), "decisions_"} - {
+        "method",
+        "_n_features_out",
+    }
+    for name in ("memberships_", "task_relatedness_", "cluster_presence_", "weights_"):
         assert getattr(found, name).shape == getattr(model, name).shape, name
+    for name in ("support", "rows.map", "rows.map_rows", "rows.tasks"):
+        one, other = (attrgetter(name)(each.fitted_) for each in (found, model))
+        assert one.shape == other.shape, name
+    found.fitted_.check({"m": 3, "c": 4, "d": 6, "n": 120})
 
 
 def test_a_label_that_a_task_has_not_is_there_with_no_rows(blobs):
@@ -43,7 +45,7 @@ def test_a_label_that_a_task_has_not_is_there_with_no_rows(blobs):
     y = np.where((tasks == 0) & (y == 3), 0, y)
     found = LabelDescription().fit(X, y, tasks=tasks)
     assert found.cluster_sizes_[0, 3] == 0
-    assert found.cluster_support_[0, 3] == 0
+    assert found.fitted_.support[0, 3] == 0
     assert not found.cluster_presence_[0, 3]
     assert np.isfinite(found.task_centers_).all()
 
@@ -62,7 +64,7 @@ def test_clusters_that_follow_the_data_set_are_related_to_nothing(blobs):
     apart = X + 100 * np.eye(3, 6)[tasks]
     labels = Pooled(KMeans(3, n_init=10, random_state=0)).fit(apart, tasks=tasks).labels_
     assert len(np.unique(labels[tasks == 0])) == 1
-    assert LabelDescription().fit(apart, labels, tasks=tasks).cluster_support_.min() == 0
+    assert LabelDescription().fit(apart, labels, tasks=tasks).fitted_.support.min() == 0
 
 
 def test_easiness_is_a_rank_and_outlier_scores_are_multiples_in_each_task():

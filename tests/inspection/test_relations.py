@@ -1,10 +1,8 @@
 """Relations of clusters and tasks: the table follows from the fitted attributes, and says what is in the data."""
 
 import os
-from types import SimpleNamespace
 
 import numpy as np
-import pandas as pd
 import pytest
 from sklearn.cluster import KMeans
 from sklearn.exceptions import NotFittedError
@@ -13,30 +11,28 @@ from mtcluster import ASI, LSSMTC, SPMTC, Pooled
 from mtcluster.datasets import load_task_set, make_multitask_blobs
 from mtcluster.inspection import LabelDescription, relations
 from mtcluster.inspection._relations import relation_sentences, relation_words
+from mtcluster.inspection._subject import subject_of
+
+from ..changed import altered
 
 TRUE = np.array([[True, True, False], [True, False, True], [True, True, False]])
 
 
-def described(**attributes):
-    """What relations read of a model: three tasks, three clusters, the last one in the second task alone."""
-    found = {
-        "cluster_presence_": TRUE,
-        "cluster_support_": np.where(TRUE, 0.9, 0.1),
-        "cluster_sizes_": np.where(TRUE, 20.0, 0.0),
-        "within_weight_": np.zeros(3),
-        "tasks_": np.array(["a", "b", "c"]),
-        "task_offset_": "none",
-    }
-    return SimpleNamespace(**found | attributes)
+def described(**changes):
+    """A model of three tasks and three clusters, the last one in the second task alone; with other values."""
+    tasks, labels = np.repeat(np.argwhere(TRUE), 20, axis=0).T
+    model = LabelDescription().fit(labels[:, None], labels, tasks=np.array(["a", "b", "c"])[tasks])
+    values = {"support": np.where(TRUE, 0.9, 0.1)} | changes
+    return altered(subject_of(model, "a test"), fitted=altered(model.fitted_, **values))
 
 
-def said(**attributes):
-    return relation_sentences(described(**attributes), ["task 'a'", "task 'b'", "task 'c'"])
+def said(**changes):
+    return relation_sentences(described(**changes), ["task 'a'", "task 'b'", "task 'c'"])
 
 
 def test_a_cluster_is_shared_private_or_absent():
     words = [["shared", "shared", "absent"], ["shared", "absent", "private"], ["shared", "shared", "absent"]]
-    assert relation_words(described()).tolist() == words
+    assert relation_words(described().fitted).tolist() == words
     assert said() == [
         "Present in every task: cluster 0.",
         "Private to task 'b': cluster 2 (20 rows); no other task holds it.",
@@ -50,15 +46,15 @@ def test_a_cluster_is_shared_private_or_absent():
      (0.39, False, "absent"), (0.8, False, "uncertain")],
 )  # fmt: skip
 def test_support_near_one_half_or_against_what_was_decided_is_uncertain(support, present, word):
-    model = described(cluster_support_=np.where(TRUE, 0.9, 0.1), cluster_presence_=TRUE.copy())
-    model.cluster_support_[0, 0], model.cluster_presence_[0, 0] = support, present
-    assert relation_words(model)[0, 0] == word
+    supports, holds = np.where(TRUE, 0.9, 0.1), TRUE.copy()
+    supports[0, 0], holds[0, 0] = support, present
+    assert relation_words(described(support=supports, holds=holds).fitted)[0, 0] == word
 
 
 def test_uncertain_clusters_are_told_with_what_was_decided():
     support = np.where(TRUE, 0.9, 0.1)
     support[0, 1], support[2, 2] = 0.55, 0.45
-    lines = said(cluster_support_=support)
+    lines = said(support=support)
     assert (
         "Uncertain: cluster 1 (held, support 0.55) in task 'a'; cluster 2 (not held, support 0.45) in task 'c'."
         in lines
@@ -66,32 +62,30 @@ def test_uncertain_clusters_are_told_with_what_was_decided():
 
 
 def test_clusters_of_a_task_that_was_left_alone_are_its_own():
-    model = described(within_weight_=np.array([0.0, 1.0, 0.0]))
-    words = relation_words(model)
+    words = relation_words(described(within=np.array([0.0, 1.0, 0.0])).fitted)
     assert words[1].tolist() == ["own", "absent", "own"]
     assert words[0].tolist() == ["shared", "shared", "absent"]
-    assert said(within_weight_=np.ones(3)) == []
+    assert said(within=np.ones(3)) == []
 
 
 def test_every_cluster_in_every_task_is_one_sentence():
-    everywhere = {"cluster_presence_": np.ones((3, 3), bool), "cluster_support_": np.ones((3, 3))}
-    everywhere["cluster_sizes_"] = np.full((3, 3), 5.0)
+    everywhere = {"holds": np.ones((3, 3), bool), "support": np.ones((3, 3)), "sizes": np.full((3, 3), 5.0)}
     assert said(**everywhere) == ["Every cluster is present in every task."]
-    lines = said(**everywhere, within_weight_=np.array([0, 0, 1.0]))
+    lines = said(**everywhere, within=np.array([0, 0, 1.0]))
     assert lines == ["Every cluster is present in every task that shares."]
 
 
 def test_clusters_without_rows_are_told_apart_from_absent_ones():
     present, sizes = TRUE.copy(), np.where(TRUE, 20.0, 0.0)
     present[:, 2], sizes[:, 2] = False, 0
-    lines = said(cluster_presence_=present, cluster_sizes_=sizes)
+    lines = said(holds=present, sizes=sizes)
     assert lines[-1] == "Without rows in any task: cluster 2. The data may hold fewer groups."
     assert "Absent: cluster 1 in task 'b'." in lines
 
 
 def test_location_is_not_told_from_composition_with_fewer_than_two_common_clusters():
     assert not any("Fewer than two" in line for line in said())
-    lines = said(task_offset_="matched")
+    lines = said(task_offset="matched")
     told = (
         "Fewer than two clusters in common with the other tasks: task 'b'. Where such a task lies cannot be told from"
     )
@@ -112,7 +106,7 @@ def test_a_cluster_of_one_task_alone_is_private(lacking, estimator):
     model = estimator.fit(X, tasks=tasks)
     found = model.relations()
     private = int(np.bincount(model.labels_[y == 2]).argmax())
-    frame = pd.DataFrame(found.table).set_index(["cluster", "task"])
+    frame = found.to_frame().set_index(["cluster", "task"])
     assert frame.loc[(private, "left"), "relation"] == "private"
     assert frame.loc[(private, "right"), "relation"] == "absent"
     assert frame.loc[(private, "right"), "rows"] == 0
@@ -163,7 +157,7 @@ def test_generated_tasks_that_lack_clusters_are_seen_as_they_are(seed):
     order = [np.bincount(model.labels_[y == j], minlength=c).argmax() for j in range(c)]
     assert sorted(order) == list(range(c))
     np.testing.assert_array_equal(model.cluster_presence_[:, order], true)
-    words = relation_words(model)[:, order]
+    words = relation_words(model.fitted_)[:, order]
     np.testing.assert_array_equal(words == "absent", ~true)
     np.testing.assert_array_equal(words == "private", true & (true.sum(axis=0) == 1))
 

@@ -62,8 +62,7 @@ def test_the_nearest_mean_of_centers_alone_would_not_be_exact(blobs):
     X, _, tasks = blobs
     model = MODELS["plain"].fit(X, tasks=tasks)
     rows = around(X)
-    shared = model.fitted_.centers.M @ model.fitted_.centers.W.T
-    naive = 0.4 * model.task_centers_[0] + 0.6 * shared
+    naive = 0.4 * model.task_centers_[0] + 0.6 * model.cluster_centers_
     nearest = np.argmin(((rows[:, None] - naive) ** 2).sum(axis=2), axis=1)
     assert np.any(nearest != model.predict(rows, tasks=[model.tasks_[0]] * len(rows)))
 
@@ -86,9 +85,8 @@ def test_any_model_with_more_features_than_clusters_converts_exactly(seed, c, d,
         found, wanted = model.to_kmeans(task).predict(rows), model.predict(rows, tasks=[task] * 300)
     differ = np.flatnonzero(found != wanted)
     C = model.task_centers_[seed % 2]
-    shared = model.fitted_.centers.offsets.b[seed % 2] + model.fitted_.centers.offsets.s[seed % 2] * (
-        model.fitted_.centers.M @ model.fitted_.centers.W.T
-    )
+    offsets = model.fitted_.centers.offsets
+    shared = offsets.b[seed % 2] + offsets.s[seed % 2] * model.cluster_centers_
     losses = weight * ((rows[:, None] - C) ** 2).sum(axis=2) + (1 - weight) * ((rows[:, None] - shared) ** 2).sum(
         axis=2
     )

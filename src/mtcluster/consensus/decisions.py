@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
+from .._utils.tables import Table
 from ..core.arrays import Array
 
 
@@ -59,10 +60,13 @@ class ConsensusEvidence:
     shrinkage: float = float("inf")
     gain: float | None = None
 
+    def __str__(self) -> str:
+        return f"{self.n_members} fits of {self.n_rows} rows in {self.n_dimensions} dimensions"
+
 
 @dataclass(frozen=True)
 class Decisions:
-    """What a fit decided, and why.
+    """What a fit decided, and why; `print` shows it as a table.
 
     Attributes
     ----------
@@ -121,6 +125,22 @@ class Decisions:
     metric: str = "euclidean"
     metric_reason: str = "set"
     consensus: ConsensusEvidence | None = None
+
+    @property
+    def _table(self) -> Table:
+        """A row per decision, with its reason in brackets."""
+        told: dict[str, str] = {}
+        for one in fields(self):
+            value, decision = getattr(self, one.name), one.name.removesuffix("_reason")
+            said = f"{value:.3g}" if isinstance(value, float) else str(value)
+            told[decision] = said if decision == one.name else f"{told.get(decision, '')} ({said})".strip()
+        return Table(decision=list(told), value=list(told.values()))
+
+    def __str__(self) -> str:
+        return str(self._table)
+
+    def _repr_html_(self) -> str:
+        return self._table._repr_html_()
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,9 @@ class Centers(Record):
     seen: Array = axes("R m c", fill=False)  # has this cluster ever had a row in this task?
     offsets: Offsets = field(default_factory=Offsets.none)  # where the tasks lie
     geometry: Geometry = field(default_factory=Identity)
-    log_shares: Array | None = axes("R m c", default=None)  # log of the proportions of the clusters in each task
+    log_shares: Array | None = axes(
+        "R m c", most=1e-6, finite=False, default=None
+    )  # log of the proportions of the clusters in each task
 
     @classmethod
     def at(cls, Z: Array, Ms: Array, offsets: Offsets, geometry: Geometry) -> Centers:

@@ -38,14 +38,10 @@ class RowResults(Record):
     losses: Array = axes("n")
     tasks: Array = axes("n")  # the index of the task
     memberships: Array | None = axes("n c")  # None: as labels say
-    weights: Array = axes("s n")  # of each stage
+    weights: Array = axes("s n", least=0)  # of each stage
     fractions: Array = axes("s")  # of the rows of each task that a stage selects
-    admitted: Array = axes(
-        "n"
-    )  # the fraction of the stage at which a row first had weight; the last where it never had
-    map: Array | None = axes(
-        "p a", default=None
-    )  # coordinates of some rows on the directions that separate clusters best
+    admitted: Array = axes("n")  # fraction of the stage at which a row first had weight; the last where it never had
+    map: Array | None = axes("p a", default=None)  # some rows, on the directions that separate clusters best
     map_rows: Array | None = axes("p", default=None)  # which rows these are
     n_all: int | None = None  # rows of the fit, where these are a sample of them
 
@@ -55,7 +51,7 @@ class Groups(Record):
     """What is known about tasks that joined after the fit, and groups of their rows that no cluster explains."""
 
     joined: Array = axes("m", fill=False)  # which tasks did
-    scales: Array = axes("m")  # median losses of their rows; infinite: no row is too far
+    scales: Array = axes("m", finite=False)  # median losses of their rows; infinite: no row is too far
     centers: Array = axes("g d")  # of groups
     tasks: Array = axes("g")  # the index of the task of each group
     flags: bool = True  # do rows that no cluster explains get −1?
@@ -73,12 +69,12 @@ class Fitted(Record):
     temperature: float  # of probabilities, of tasks that join
     rows: RowResults
     tasks: Array = axes("m")  # labels
-    sizes: Array = axes("m c")  # weights of the clusters
-    support: Array = axes("m c")  # how present clusters are in tasks, from 0 to 1
+    sizes: Array = axes("m c", least=0)  # weights of the clusters
+    support: Array = axes("m c", least=0, most=1)  # how present clusters are in tasks
     has: Array = axes("m d", fill=False)  # which features tasks have
-    missing: Array = axes("m d")  # share of missing values
-    temperatures: Array = axes("m", fill=1.0)
-    relatedness: Array = axes("m m", default=np.zeros((0, 0)))  # how similarly common clusters lie
+    missing: Array = axes("m d", least=0, most=1)  # share of missing values
+    temperatures: Array = axes("m", fill=1.0, least=0)
+    relatedness: Array = axes("m m", finite=False, default=np.zeros((0, 0)))  # how similarly common clusters lie
     ordinary: Ordinary = field(default_factory=Ordinary)
     groups: Groups | None = None  # None: no task has joined
     sums: StreamSums | None = None  # of a stream; None: there is none

@@ -21,11 +21,14 @@ import numpy as np
 from .arrays import Array
 
 
-def axes(letters: str, *, fill: Any = 0, **default: Any) -> Any:
-    """Declare an array of a record: its axes, and what it holds where it grows."""
+def axes(
+    letters: str, *, fill: Any = 0, least: float = -np.inf, most: float = np.inf, finite: bool = True, **default: Any
+) -> Any:
+    """Declare an array of a record: its axes, what it holds where it grows, and which numbers it may hold."""
     if isinstance(values := default.get("default"), np.ndarray):
         default = {"default_factory": lambda: values}
-    return field(metadata={"axes": tuple(letters.split()), "fill": fill}, **default)
+    known = Declared("", tuple(letters.split()), fill, least, most, finite)
+    return field(metadata={"declared": known}, **default)
 
 
 @dataclass(frozen=True)
@@ -35,6 +38,9 @@ class Declared:
     name: str
     letters: tuple[str, ...]
     fill: Any
+    least: float
+    most: float
+    finite: bool  # or may it hold NaN or infinity?
 
     def positions(self, axis: str) -> list[int]:
         """Find an axis, counted from the last one."""
@@ -51,9 +57,8 @@ _KNOWN: dict[type, tuple[Declared, ...]] = {}
 def declared(kind: type) -> tuple[Declared, ...]:
     """List the arrays of a class of records."""
     if kind not in _KNOWN:
-        marked = ((one.name, one.metadata) for one in fields(kind))
-        found = (Declared(name, marks["axes"], marks["fill"]) for name, marks in marked if "axes" in marks)
-        _KNOWN[kind] = tuple(found)
+        marked = (one for one in fields(kind) if "declared" in one.metadata)
+        _KNOWN[kind] = tuple(replace(one.metadata["declared"], name=one.name) for one in marked)
     return _KNOWN[kind]
 
 

@@ -28,7 +28,7 @@ class Offsets(Record):
     """Location and scale of each task: (x − b_k) / s_k is a row in the frame that all tasks share."""
 
     b: Array = axes("R? m? d?")
-    s: Array = axes("m?")
+    s: Array = axes("m?", least=0)
     free: Array = axes("R?", default=FIXED)  # are they estimated with the clusters?
 
     @classmethod
@@ -112,7 +112,7 @@ def divided(T: Array, S: Array) -> Array:
 class Sharing(Record, ABC):
     """How own and shared centres belong together, in each run and task."""
 
-    within: Array = axes("R? m?")  # λ1, or the usual share of own centres where κ draws them
+    within: Array = axes("R? m?", least=0, most=1)  # λ1, or the usual share of own centres where κ draws them
 
     draws: ClassVar[bool] = False  # are own centres drawn to the shared ones?
 
@@ -205,7 +205,7 @@ class Share(Sharing):
 class Shrink(Sharing):
     """By κ rows that lie where the shared centre does."""
 
-    rows: Array = axes("R? m?")  # κ
+    rows: Array = axes("R? m?", finite=False)  # κ
 
     draws = True
 

@@ -76,6 +76,8 @@ from .publish import check_finite_centers, fitted_model, published, with_map, wi
 from .stream import followed_stream
 
 if TYPE_CHECKING:
+    from sklearn.cluster import KMeans
+
     from ..inspection import Explanation, Relations, Report
 
 OPTIONAL = ("selection_", "changes_", "drift_", "matching_")  # attributes that not every fit has
@@ -692,7 +694,7 @@ class MultiTaskClusterer(
         told = {"title": title, "stability": stability, "classes": classes, "anonymous": anonymous}
         return make_report(self, X=X, ids=ids, **names, **told)
 
-    def to_kmeans(self, task: Any = None) -> Any:
+    def to_kmeans(self, task: Any = None) -> KMeans:
         """A fitted `KMeans` that labels the rows of one task as this model does, for use elsewhere.
 
         Labels are exact for binary memberships, unless there are about as many clusters as features or more and tasks

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from sklearn.utils import Tags, check_random_state
@@ -29,6 +29,9 @@ from .base import MultiTaskClusterer
 from .input import Given
 from .numbers import NumberOfClusters
 from .plan import Asked, Plan, Recommends
+
+if TYPE_CHECKING:
+    from sklearn.cluster import KMeans
 
 VARIANCES = 2.0  # ν where a cluster has variances alone
 
@@ -422,7 +425,7 @@ class MultiTaskGaussianMixture(MultiTaskClusterer):
         tags.input_tags.allow_nan = self.covariance_type not in COVARIANCES
         return tags
 
-    def to_kmeans(self, task: Any = None) -> Any:
+    def to_kmeans(self, task: Any = None) -> KMeans:
         """Refused: clusters of a mixture have shapes, and those of `KMeans` have none."""
         raise TypeError(
             f"{type(self).__name__} cannot become a KMeans, whose distances are Euclidean: use predict, or fit SPMTC "

@@ -15,18 +15,12 @@ from ..consensus import Decisions
 from ..core.arrays import Array, host
 from ..core.fitted import Fitted
 from ..core.geometry import Tied
-from ..core.record import Record, declared
+from ..core.record import Declared, Record, declared
 from ..estimators.base import MultiTaskClusterer
 from ..estimators.publish import public
 
 ROWS = 4  # that a model is tried with
 ROUNDED = 1e-6  # part of the largest variance of a covariance that rounding may make negative
-OPEN = ("relatedness", "rows.map", "groups.scales", "model.sharing.rows")  # that may hold NaN or infinity
-RANGES = {  # of numbers, least and largest
-    "sizes": (0, np.inf), "support": (0, 1), "missing": (0, 1), "temperatures": (0, np.inf),
-    "rows.weights": (0, np.inf), "model.sharing.within": (0, 1), "centers.offsets.s": (0, np.inf),
-    "centers.log_shares": (-np.inf, 1e-6),
-}  # fmt: skip
 
 
 def estimators_in(value: Any) -> Iterator[BaseEstimator]:
@@ -61,11 +55,11 @@ def _check_fitted(model: Any) -> None:
     fitted: Fitted = there["fitted_"]
     sizes = {"d": int(there["n_features_in_"])}
     fitted.check(sizes)
-    for name, values in _arrays(fitted):
-        _check_numbers(name, np.asarray(host(values)))
+    for where, one, values in _arrays(fitted):
+        _check_numbers(where, one, np.asarray(host(values)))
     m, c = fitted.sizes.shape
-    if not 1 <= (int(fitted.exists.sum()) if fitted.n_asked is None else fitted.n_asked) <= c:
-        raise ValueError(f"n_clusters_ is none of {c} numbers")
+    if fitted.n_asked is not None and not 1 <= fitted.n_asked <= c:
+        raise ValueError(f"n_clusters_ is {fitted.n_asked} of {c} numbers")
     names = fitted.tasks.tolist()
     if any(one in names[:k] for k, one in enumerate(names)):
         raise ValueError("tasks names a task twice")
@@ -78,25 +72,24 @@ def _check_fitted(model: Any) -> None:
             raise ValueError(f"rows.{name} holds something else than whole numbers from {least} to {most - 1}")
 
 
-def _arrays(record: Record, where: str = "") -> Iterator[tuple[str, Any]]:
-    """List the arrays of a record and of those in it, by the way to them; labels of tasks are no numbers."""
+def _arrays(record: Record, where: str = "") -> Iterator[tuple[str, Declared, Array]]:
+    """List the arrays of a record and of those in it, with the way to them; labels of tasks are no numbers."""
     for one in declared(type(record)):
         values = getattr(record, one.name)
         if values is not None and (where or one.name != "tasks"):
-            yield f"{where}{one.name}", values
+            yield f"{where}{one.name}", one, values
     for part in fields(record):
         if isinstance(own := getattr(record, part.name), Record):
             yield from _arrays(own, f"{where}{part.name}.")
 
 
-def _check_numbers(name: str, found: Array) -> None:
-    least, most = RANGES.get(name, (-np.inf, np.inf))
+def _check_numbers(name: str, one: Declared, found: Array) -> None:
     if found.dtype.kind not in "biuf":
         raise ValueError(f"{name} holds something else than numbers")
-    if name not in (*OPEN, "centers.log_shares") and not np.all(np.isfinite(found)):
+    if one.finite and not np.all(np.isfinite(found)):
         raise ValueError(f"{name} holds numbers that are not finite")
-    if name not in OPEN and not np.all((found >= least) & (found <= most)):
-        raise ValueError(f"{name} holds numbers outside of {least:g} to {most:g}")
+    if np.isfinite([one.least, one.most]).any() and not np.all((found >= one.least) & (found <= one.most)):
+        raise ValueError(f"{name} holds numbers outside of {one.least:g} to {one.most:g}")
 
 
 def _try_out(model: Any) -> None:

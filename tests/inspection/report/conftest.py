@@ -9,8 +9,11 @@ import pytest
 from mtcluster import SPMTC
 from mtcluster._utils.tables import Table
 from mtcluster.datasets import make_multitask_blobs
+from mtcluster.inspection import LabelDescription
 from mtcluster.model_selection import Selection, stability
 from mtcluster.preprocessing import TablePreprocessor
+
+from ...changed import changed
 
 HOSTILE = [
     "<script>window.hacked=1</script>",
@@ -107,33 +110,23 @@ def hostile_model():
 
 @pytest.fixture(scope="session")
 def large_model():
-    """The attributes of a model of 20 000 rows, without a fit."""
+    """A model of 20 000 rows, without a fit."""
     n, c, m, d = 20_000, 10, 4, 30
     rng = np.random.default_rng(0)
     labels, tasks = rng.integers(c, size=n), rng.integers(m, size=n)
-    return SimpleNamespace(
-        labels_=labels,
-        losses_=rng.gamma(2, size=n),
-        tasks_=np.array(["first", "second", "third", "fourth"]),
-        task_indices_=tasks,
-        cluster_sizes_=np.full((m, c), n / (m * c)),
-        task_centers_=rng.normal(size=(m, c, d)),
-        shared_centers_=rng.normal(size=(c, c)),
-        subspace_=np.linalg.qr(rng.normal(size=(d, c)))[0],
-        task_offsets_=np.zeros((m, d)),
-        task_scales_=np.ones(m),
-        within_weight_=np.full(m, 0.7),
-        task_relatedness_=np.ones((m, m)),
-        cluster_support_=np.ones((m, c)),
-        cluster_presence_=np.ones((m, c), dtype=bool),
-        map_=rng.normal(size=(n, 4)),
-        map_rows_=np.arange(n),
-        fractions_=np.array([0.5, 1.0]),
-        admitted_=np.ones(n),
-        weight_trace_=np.ones((2, n)),
-        objective_trace_=[np.array([2.0]), np.array([3.0])],
-        n_iter_=2,
-        converged_=True,
+    names = np.array(["1st", "2nd", "3rd", "4th"])[tasks]
+    model = LabelDescription("large").fit(rng.normal(size=(n, d)), labels, tasks=names)
+    return changed(
+        model,
+        relatedness=np.ones((m, m)),
+        support=np.ones((m, c)),
+        within=np.full(m, 0.7),
+        traces=(np.array([2.0]), np.array([3.0])),
+        rows__losses=rng.gamma(2, size=n),
+        rows__map=rng.normal(size=(n, 4)),
+        rows__map_rows=np.arange(n),
+        rows__fractions=np.array([0.5, 1.0]),
+        rows__weights=np.ones((2, n)),
     )
 
 

@@ -124,13 +124,13 @@ def test_the_map_draws_its_points_in_the_colours_of_their_clusters(opened, page_
 def test_pointing_at_an_example_tells_what_it_is(opened, page_file, blob_model):
     page = opened(page_file)
     page.locator("#canvas").scroll_into_view_if_needed()
-    row = int(np.argmax(blob_model.map_[:, 0]))  # at the edge, where nothing hides it
+    row = int(np.argmax(blob_model.fitted_.rows.map[:, 0]))  # at the edge, where nothing hides it
     page.mouse.move(*point_on_map(page, row))
     tip = page.locator("#tip")
     assert tip.is_visible()
     assert tip.locator("strong").inner_text() == f"patient-{row}"
     assert f"cluster {blob_model.labels_[row]}" in tip.inner_text()
-    assert f"task {blob_model.tasks_[blob_model.task_indices_[row]]}" in tip.inner_text()
+    assert f"task {blob_model.tasks_[blob_model.fitted_.rows.tasks[row]]}" in tip.inner_text()
     assert "% of the refits" in tip.inner_text()
     page.mouse.move(5, 5)
     assert tip.is_hidden()
@@ -139,9 +139,9 @@ def test_pointing_at_an_example_tells_what_it_is(opened, page_file, blob_model):
 def test_filters_reduce_what_is_drawn(opened, page_file, blob_model):
     page = opened(page_file)
     page.locator("input[data-task='1']").uncheck()
-    assert shown(page) == np.count_nonzero(blob_model.task_indices_ != 1)
+    assert shown(page) == np.count_nonzero(blob_model.fitted_.rows.tasks != 1)
     page.locator("input[data-cluster='2']").uncheck()
-    assert shown(page) == np.count_nonzero((blob_model.task_indices_ != 1) & (blob_model.labels_ != 2))
+    assert shown(page) == np.count_nonzero((blob_model.fitted_.rows.tasks != 1) & (blob_model.labels_ != 2))
     page.locator("button[data-all=task]").click()
     page.locator("button[data-all=cluster]").click()
     assert shown(page) == 120
@@ -301,7 +301,7 @@ def test_twenty_thousand_examples_are_drawn_and_pointed_at(opened, large_model, 
     assert page.locator("#heard").text_content().startswith("row ")
     assert page.locator("#ring").is_visible()
     page.locator("input[data-task='0']").uncheck()
-    assert shown(page) == np.count_nonzero(large_model.task_indices_ != 0)
+    assert shown(page) == np.count_nonzero(large_model.fitted_.rows.tasks != 0)
     assert page.locator("#ring").is_hidden()
 
 

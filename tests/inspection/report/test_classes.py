@@ -11,7 +11,7 @@ from mtcluster.inspection._report import classes as module
 def test_counts_by_task_and_the_best_matching(patients):
     given = [None if i % 7 == 0 else f"class {j}" for i, j in enumerate(patients.classes)]
     found = make_report(patients.model, classes=given).summary["classes"]
-    labels, tasks = patients.model.labels_, patients.model.task_indices_
+    labels, tasks = patients.model.labels_, patients.model.fitted_.rows.tasks
     for name, counts in zip(found["names"], found["rows"], strict=True):
         own = np.array([value == name for value in given])
         assert counts == np.bincount(labels[own], minlength=3).tolist()

@@ -30,7 +30,7 @@ def test_quantiles_are_those_of_the_rows_in_the_units_of_the_user(patients, foun
 
 def test_the_rest_of_a_task_stands_beside_a_cluster(patients, found):
     one = next(item for item in found["by_task"] if found["features"][item["feature"]]["name"] == "age")
-    labels, tasks = patients.model.labels_, patients.model.task_indices_
+    labels, tasks = patients.model.labels_, patients.model.fitted_.rows.tasks
     for part in one["tasks"]:
         for side, inside in (("here", labels == one["cluster"]), ("rest", labels != one["cluster"])):
             values = patients.table["age"][inside & (tasks == part["task"])].dropna()

@@ -25,7 +25,7 @@ def naive(values, labels, tasks, j):
 
 def test_effect_sizes_and_shares_are_those_of_the_rows(patients):
     found = make_report(patients.model, **patients.arguments).summary["separation"]
-    labels, tasks = patients.model.labels_, patients.model.task_indices_
+    labels, tasks = patients.model.labels_, patients.model.fitted_.rows.tasks
     assert found["unit"] == "spread"
     rows = {row["name"]: row for row in found["features"]}
     for name in ("age", "iron", "sex = male"):

@@ -14,12 +14,10 @@ pandas = pytest.importorskip("pandas")
 
 def judged(table, names, row, score=10.0, labels=None, tasks=None):
     n = len(table)
-    model = SimpleNamespace(
-        labels_=np.zeros(n, dtype=int) if labels is None else labels,
-        task_indices_=np.zeros(n, dtype=int) if tasks is None else tasks,
-    )
+    labels, tasks = (np.zeros(n, dtype=int) if values is None else values for values in (labels, tasks))
+    subject = SimpleNamespace(rows=SimpleNamespace(labels=labels, tasks=tasks))
     columns = read_columns(table, names, n, len(names))
-    return unusual(model, columns, [row], np.full(n, score), list(range(len(names))))[row]
+    return unusual(subject, columns, [row], np.full(n, score), list(range(len(names))))[row]
 
 
 def test_numbers_far_from_the_median_of_their_cluster_are_marked():

@@ -16,7 +16,6 @@ import pytest
 from mtcluster import SPMTC
 from mtcluster.certainty import MEANINGS
 from mtcluster.inspection import LabelDescription, Report, _report, make_report
-from mtcluster.inspection._fitted import PER_ROW, PER_TASK
 from mtcluster.inspection._report.charts import line_chart, number_chart, reference_chart, tree_chart
 
 from .conftest import SELECTION
@@ -232,7 +231,6 @@ def test_direction_marks_are_kept_to_the_name_that_has_them(hostile_model, hosti
 
 def test_twenty_thousand_examples_with_long_names_stay_below_five_megabytes(large_model):
     n = len(large_model.labels_)
-    assert {*PER_TASK, *PER_ROW} <= set(vars(large_model))
     ids = [f"https-like-identifier/{i:06d}/" + "é<&" * 100 for i in range(n)]
     report = make_report(large_model, ids=ids, settings={})
     assert len(report.html.encode()) < 5_000_000

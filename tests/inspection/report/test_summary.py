@@ -1,7 +1,6 @@
 """What a report says: the numbers are right, and the rules fire when they should and only then."""
 
 import json
-from copy import copy
 from dataclasses import replace
 
 import numpy as np
@@ -9,15 +8,17 @@ import pytest
 from scipy import sparse
 from sklearn.exceptions import NotFittedError
 
-from mtcluster import ASI, LSSMTC, SPMTC
+from mtcluster import ASI, LSSMTC, SPMTC, Schedule
 from mtcluster._utils.tables import Table
 from mtcluster.certainty import MEANINGS
 from mtcluster.datasets import make_multitask_blobs
 from mtcluster.inspection import LabelDescription, make_report
 from mtcluster.inspection._certainty import plain_selection, plain_stability
 from mtcluster.inspection._report import advice, clusters, examples
+from mtcluster.inspection._subject import subject_of
 from mtcluster.inspection._words import number, percent, plain, text
 
+from ...changed import altered, changed
 from .conftest import SELECTION
 
 
@@ -28,13 +29,6 @@ def summarize(model, **arguments):
 @pytest.fixture
 def summary(blob_model):
     return summarize(blob_model)
-
-
-def changed(model, **attributes):
-    other = copy(model)
-    for name, value in attributes.items():
-        setattr(other, name, value)
-    return other
 
 
 # The centres and what they say
@@ -65,8 +59,8 @@ def test_a_contrast_with_nothing_is_not_a_number_and_shows_nothing():
 
 def test_where_a_task_lies_does_not_change_what_makes_its_clusters(blob_model):
     moved = blob_model.task_centers_ + np.array([5.0, -3.0, 100.0])[:, None, None]
-    before = clusters.features(blob_model, list("abcdef"))
-    after = clusters.features(changed(blob_model, task_centers_=moved), list("abcdef"))
+    before = clusters.features(subject_of(blob_model, "a test"), list("abcdef"))
+    after = clusters.features(subject_of(changed(blob_model, centers__Ms=moved), "a test"), list("abcdef"))
     for old, new in zip(before["clusters"], after["clusters"], strict=True):
         for a, b in zip(old["tasks"], new["tasks"], strict=True):
             assert [f["name"] for f in a["features"]] == [f["name"] for f in b["features"]]
@@ -77,15 +71,15 @@ def test_where_a_task_lies_does_not_change_what_makes_its_clusters(blob_model):
 
 def test_shared_centres_are_shown_where_the_tasks_lie(blob_model):
     offsets = np.full_like(blob_model.fitted_.centers.offsets.b, 7.0)
-    scales = np.full_like(blob_model.task_scales_, 2.0)
-    Z, sizes = clusters.shared_centers(changed(blob_model, task_offsets_=offsets, task_scales_=scales))
-    np.testing.assert_allclose(Z, 7 + 2 * blob_model.shared_centers_ @ blob_model.subspace_.T)
+    moved = altered(blob_model.fitted_, centers__offsets__b=offsets, centers__offsets__s=np.full(3, 2.0))
+    Z, sizes = clusters.centers_of_sharing(moved)
+    np.testing.assert_allclose(Z, 7 + 2 * blob_model.fitted_.centers.shared)
     np.testing.assert_allclose(sizes, blob_model.cluster_sizes_.sum(axis=0))
 
 
 def test_tasks_left_alone_have_no_part_in_what_is_shared(blob_model):
-    alone = changed(blob_model, within_weight_=np.array([0.7, 1.0, 0.7]))
-    np.testing.assert_allclose(clusters.shared_centers(alone)[1], blob_model.cluster_sizes_[[0, 2]].sum(axis=0))
+    alone = altered(blob_model.fitted_, within=np.array([0.7, 1.0, 0.7]))
+    np.testing.assert_allclose(clusters.centers_of_sharing(alone)[1], blob_model.cluster_sizes_[[0, 2]].sum(axis=0))
 
 
 def test_features_come_largest_first_above_and_then_below():
@@ -97,15 +91,17 @@ def test_features_come_largest_first_above_and_then_below():
 
 def test_features_are_compared_in_widths_of_a_cluster_with_a_shared_metric(blob_model):
     units = np.array([1e-3, 1, 1, 1e3, 1, 1])
+    centers = blob_model.fitted_.centers
     turned = changed(
         blob_model,
-        metric_covariance_=blob_model.metric_covariance_ * np.outer(units, units),
-        task_centers_=blob_model.task_centers_ * units,
-        task_offsets_=blob_model.fitted_.centers.offsets.b * units,
-        subspace_=blob_model.subspace_ * units[:, None],
+        centers__geometry__K=centers.geometry.K * np.outer(units, units),
+        centers__Ms=centers.Ms * units,
+        centers__offsets__b=centers.offsets.b * units,
+        centers__W=centers.W * units[:, None],
     )
-    assert blob_model.metric_ == "shared"
-    first, second = (clusters.features(model, list("abcdef")) for model in (blob_model, turned))
+    assert blob_model.decisions_.metric == "shared"
+    subjects = [subject_of(model, "a test") for model in (blob_model, turned)]
+    first, second = (clusters.features(subject, list("abcdef")) for subject in subjects)
     for one, other in zip(first["clusters"], second["clusters"], strict=True):
         assert one["in_short"] == other["in_short"]
         np.testing.assert_allclose(*([f["difference"] for f in found["shared"]] for found in (one, other)), rtol=1e-3)
@@ -119,7 +115,7 @@ def test_the_leading_feature_has_its_share_of_the_spread():
 def test_sizes_are_counts_of_labels(blob_model, summary):
     rows = np.array(summary["sizes"]["rows"])
     for k in range(3):
-        own = blob_model.labels_[blob_model.task_indices_ == k]
+        own = blob_model.labels_[blob_model.fitted_.rows.tasks == k]
         np.testing.assert_array_equal(rows[k], np.bincount(own, minlength=4))
     np.testing.assert_allclose(np.sum(summary["sizes"]["shares"], axis=1), 1, atol=1e-3)
 
@@ -128,9 +124,9 @@ def test_a_cluster_that_a_task_lacks_is_told_with_the_reason(blob_model):
     support = np.ones((3, 4))
     support[1, 2] = support[0, 3] = 0.1
     labels = blob_model.labels_.copy()
-    labels[(labels == 2) & (blob_model.task_indices_ == 1)] = 0
-    voted = changed(blob_model, labels_=labels, cluster_support_=support, decisions_=None)
-    found = clusters.sizes(voted, ["a", "b", "c"])
+    labels[(labels == 2) & (blob_model.fitted_.rows.tasks == 1)] = 0
+    voted = changed(blob_model, rows__labels=labels, support=support, decided=False)
+    found = clusters.sizes(subject_of(voted, "a test"), ["a", "b", "c"])
     assert [(item["cluster"], item["task"], item["few"]) for item in found["missing"]] == [(2, 1, True), (3, 0, False)]
     assert found["everywhere"] == [0, 1]
     assert "Rare: cluster 2 in “b”." in found["sentences"]
@@ -141,11 +137,11 @@ def test_a_cluster_that_a_task_lacks_is_told_with_the_reason(blob_model):
 
 def test_typical_examples_fit_best_and_come_from_different_tasks(blob_model):
     outlying = blob_model.losses_
-    for j, rows in enumerate(examples.most_typical(blob_model, outlying)):
+    for j, rows in enumerate(examples.most_typical(subject_of(blob_model, "a test"), outlying)):
         assert (blob_model.labels_[rows] == j).all()
-        assert sorted(blob_model.task_indices_[rows]) == [0, 1, 2]
+        assert sorted(blob_model.fitted_.rows.tasks[rows]) == [0, 1, 2]
         for row in rows:
-            same = (blob_model.labels_ == j) & (blob_model.task_indices_ == blob_model.task_indices_[row])
+            same = (blob_model.labels_ == j) & (blob_model.fitted_.rows.tasks == blob_model.fitted_.rows.tasks[row])
             assert outlying[row] == outlying[same].min()
 
 
@@ -207,7 +203,7 @@ def test_a_fit_on_dask_has_a_summary(blobs):
     json.dumps(summary, allow_nan=False)
     labels = np.asarray(model.labels_)
     assert summary["sizes"]["rows"] == [np.bincount(labels[tasks == k], minlength=4).tolist() for k in range(3)]
-    assert summary["map"]["cluster"] == labels[np.asarray(model.map_rows_)].tolist()
+    assert summary["map"]["cluster"] == labels[model.fitted_.rows.map_rows].tolist()
     assert not isinstance(model.labels_, np.ndarray)
 
 
@@ -246,7 +242,7 @@ def test_the_most_outlying_come_first(blob_model, summary):
     scores = [row["outlier"] for row in summary["examples"]["rows"]]
     assert scores == sorted(scores, reverse=True)
     assert len(scores) == 50
-    usual = np.median(blob_model.losses_[blob_model.task_indices_ == summary["examples"]["rows"][0]["task"]])
+    usual = np.median(blob_model.losses_[blob_model.fitted_.rows.tasks == summary["examples"]["rows"][0]["task"]])
     first = summary["examples"]["rows"][0]["row"]
     assert scores[0] == pytest.approx(blob_model.losses_[first] / usual, rel=1e-2)
 
@@ -255,15 +251,15 @@ def test_the_map_is_where_the_model_has_it(blob_model, summary):
     shown = summary["map"]
     for i, axis in enumerate(shown["axes"]):
         back = axis["low"] + (axis["high"] - axis["low"]) * np.array(axis["at"]) / shown["steps"]
-        np.testing.assert_allclose(back, blob_model.map_[:, i], atol=1e-3 * (axis["high"] - axis["low"]))
-    assert shown["cluster"] == blob_model.labels_[blob_model.map_rows_].tolist()
+        np.testing.assert_allclose(back, blob_model.fitted_.rows.map[:, i], atol=1e-3 * (axis["high"] - axis["low"]))
+    assert shown["cluster"] == blob_model.labels_[blob_model.fitted_.rows.map_rows].tolist()
 
 
 def test_a_map_of_one_direction_gets_the_root_of_the_loss_as_its_second(blob_model):
-    shown = summarize(changed(blob_model, map_=blob_model.map_[:, :1]))["map"]
+    shown = summarize(changed(blob_model, rows__map=blob_model.fitted_.rows.map[:, :1]))["map"]
     axis = shown["axes"][1]
     back = axis["low"] + (axis["high"] - axis["low"]) * np.array(axis["at"]) / shown["steps"]
-    np.testing.assert_allclose(back, np.sqrt(blob_model.losses_[blob_model.map_rows_]), atol=1e-2)
+    np.testing.assert_allclose(back, np.sqrt(blob_model.losses_[blob_model.fitted_.rows.map_rows]), atol=1e-2)
 
 
 def test_a_map_of_many_rows_shows_some_and_says_so(blob_model, monkeypatch):
@@ -293,16 +289,16 @@ def test_long_identifiers_are_shortened_together():
 
 def test_stages_have_their_rows_and_iterations(blob_model, summary):
     stages = [stage for stage in summary["course"]["stages"] if stage["name"] != "warm-up"]
-    assert [stage["fraction"] for stage in stages] == pytest.approx(blob_model.fractions_.tolist())
-    assert [stage["admitted"] for stage in stages] == (blob_model.weight_trace_ > 0).sum(axis=1).tolist()
+    assert [stage["fraction"] for stage in stages] == pytest.approx(blob_model.fitted_.rows.fractions.tolist())
+    assert [stage["admitted"] for stage in stages] == (blob_model.fitted_.rows.weights > 0).sum(axis=1).tolist()
     assert sum(stage["iterations"] for stage in summary["course"]["stages"]) == blob_model.n_iter_
 
 
 def test_a_warm_up_is_told_apart_from_the_stages(blobs):
     X, _, tasks = blobs
-    found = summarize(SPMTC(n_clusters=4, within_weight=0.5, warmup_iter=3, random_state=0).fit(X, tasks=tasks))[
-        "course"
-    ]
+    found = summarize(
+        SPMTC(n_clusters=4, within_weight=0.5, pace=Schedule(warmup_iter=3), random_state=0).fit(X, tasks=tasks)
+    )["course"]
     assert [stage["name"] for stage in found["stages"]] == ["warm-up", "1", "2", "3", "4", "5", "6"]
     assert found["stages"][0]["admitted"] == 120
 
@@ -329,7 +325,7 @@ def test_refits_say_how_sure_one_can_be_of_each_cluster(blob_model, blob_stabili
     assert found["tasks"] == ["north", "south", "west"]
     assert np.shape(found["cells"]) == (3, 4)
     confidence = blob_stability.row_confidence
-    assert summary["map"]["confidence"] == np.rint(100 * confidence[blob_model.map_rows_]).tolist()
+    assert summary["map"]["confidence"] == np.rint(100 * confidence[blob_model.fitted_.rows.map_rows]).tolist()
     assert percent(float(np.mean(confidence < 0.9))) in found["confidence"][0]
     assert json.loads(json.dumps(summary, allow_nan=False)) == summary
 
