@@ -29,7 +29,7 @@ from ._style import (
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-MARKERS = "o^sDvPX*<>"
+TASK_MARKERS = "o^sDvPX*<>"
 
 
 def plot_tasks(
@@ -96,7 +96,7 @@ def plot_tasks(
     for k in shown:
         own = codes == k
         drawn = ax.scatter(
-            *points[own].T, c=values[own], marker=MARKERS[k % len(MARKERS)], alpha=0.75, zorder=2, **style
+            *points[own].T, c=values[own], marker=TASK_MARKERS[k % len(TASK_MARKERS)], alpha=0.75, zorder=2, **style
         )
     _number_clusters(ax, points[~hidden], clusters[~hidden])
     ax.set(xlabel=labels[0], ylabel=labels[1])
@@ -155,5 +155,7 @@ def _entries(color: str, names: list[str], shown: list[int], clusters: Array, hi
         entries += [mark("o", colors([j])[0], name) for j, name in sorted(named, key=lambda entry: entry[0] < 0)]
     if len(names) > 1:
         shades = colors(shown) if color == "task" else [GREY] * len(shown)
-        entries += [mark(MARKERS[k % len(MARKERS)], shade, names[k]) for k, shade in zip(shown, shades, strict=True)]
+        entries += [
+            mark(TASK_MARKERS[k % len(TASK_MARKERS)], shade, names[k]) for k, shade in zip(shown, shades, strict=True)
+        ]
     return [*entries, *([mark("o", LIGHT, "other tasks")] if hidden else [])]
