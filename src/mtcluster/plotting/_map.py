@@ -10,7 +10,6 @@ import numpy as np
 
 from .._utils.tasks import positions
 from ..core.arrays import Array
-from ..core.fitted import RowResults
 from ..inspection import easiness
 from ..inspection._subject import subject_of
 from ._style import (
@@ -79,9 +78,8 @@ def plot_tasks(
     if color not in ("cluster", "task", "easiness"):
         raise ValueError(f"color={color!r} should be 'cluster', 'task' or 'easiness'.")
     subject = subject_of(model, "plot_tasks")
-    found = subject.rows
-    points, labels = _points(found, axes)
-    shown, rows = _shown(subject.tasks, tasks), found.map_rows
+    found, (rows, places), shown = subject.rows, subject.map, _shown(subject.tasks, tasks)
+    points, labels = _points(places, found.losses[rows], axes)
     codes, clusters = found.tasks[rows], found.labels[rows]
     hidden, easy = ~np.isin(codes, shown), color == "easiness"
     entries = _entries(color, task_names(model, alone=True), shown, clusters[~hidden], bool(hidden.any()))
@@ -120,16 +118,12 @@ def _shown(known: list[Any], tasks: Iterable[Any] | None) -> list[int]:
     return sorted({k for k in found if k is not None})
 
 
-def _points(rows: RowResults, axes: Sequence[int]) -> tuple[Array, tuple[str, str]]:
+def _points(Y: Array, losses: Array, axes: Sequence[int]) -> tuple[Array, tuple[str, str]]:
     """Find coordinates (k, 2) of the rows of the map, and their labels."""
-    Y, at = rows.map, rows.map_rows
-    assert Y is not None
-    assert at is not None
     if Y.shape[1] == 1:
         if tuple(axes) != (0, 1):
             raise ValueError(f"axes={tuple(axes)}, but the map has one direction: only axes=(0, 1) can be drawn.")
-        distance = np.sqrt(rows.losses[at])
-        return np.column_stack([Y[:, 0], distance]), ("shared direction 1", "distance from the reconstruction")
+        return np.column_stack([Y[:, 0], np.sqrt(losses)]), ("shared direction 1", "distance from the reconstruction")
     try:
         first, second = (index(axis) for axis in axes)
         right = first != second and {first, second} <= set(range(Y.shape[1]))

@@ -30,10 +30,7 @@ def rows_map(
     subject: Subject, ids: Sequence[Any] | None, easy: Array, outlying: Array, confidence: Array | None
 ) -> dict[str, Any]:
     """Write coordinates of the examples as integers, by columns, and the part of each axis in the first view."""
-    found = subject.rows
-    assert found.map is not None
-    assert found.map_rows is not None
-    rows, at = found.map_rows, found.map.astype(np.float64)
+    found, (rows, at) = subject.rows, subject.map
     some = found.labels[rows] >= 0
     if some.any():
         rows, at = rows[some], at[some]
@@ -112,12 +109,7 @@ def most_typical(subject: Subject, outlying: Array) -> list[list[int]]:
 
 
 def describe_rows(
-    subject: Subject,
-    rows: Sequence[int],
-    ids: Sequence[Any] | None,
-    easy: Array,
-    outlying: Array,
-    shown: dict[int, Any],
+    subject: Subject, rows: list[int], ids: Sequence[Any] | None, easy: Array, outlying: Array, shown: dict[int, Any]
 ) -> list[dict[str, Any]]:
     """Make the entries of these rows in a table."""
     found = subject.rows
