@@ -47,7 +47,7 @@ def table():
 @pytest.fixture
 def parts(tmp_path, table, monkeypatch):
     """The table in three Parquet files, of which each is read in several pieces."""
-    monkeypatch.setattr(pieces, "PIECE", 2**14)
+    monkeypatch.setattr(pieces, "PIECE_BYTES", 2**14)
     for i, part in enumerate(np.array_split(np.arange(len(table)), 3)):
         table.iloc[part].to_parquet(tmp_path / f"part{i}.parquet", index=False, row_group_size=200)
     return sorted(tmp_path.glob("part*.parquet"))
@@ -133,7 +133,7 @@ def test_a_cluster_of_workers_reads_and_writes(run, parts, tmp_path):
 
 
 def test_csv_files_are_read_in_ranges_of_bytes(run, table, tmp_path, monkeypatch):
-    monkeypatch.setattr(pieces, "PIECE", 2**14)
+    monkeypatch.setattr(pieces, "PIECE_BYTES", 2**14)
     for i, part in enumerate(np.array_split(np.arange(len(table)), 2)):
         table.iloc[part].to_csv(tmp_path / f"part{i}.csv", index=False)
     code, _, err = run("fit", "part0.csv", "part1.csv", *FIT, "--id", "person", "--out-of-core", "--out", "large")
@@ -144,7 +144,7 @@ def test_csv_files_are_read_in_ranges_of_bytes(run, table, tmp_path, monkeypatch
 
 
 def test_csv_files_of_excel_are_read_as_in_memory(table, tmp_path, monkeypatch):
-    monkeypatch.setattr(pieces, "PIECE", 2**14)
+    monkeypatch.setattr(pieces, "PIECE_BYTES", 2**14)
     table.loc[3, ["age", "country"]] = np.nan
     table.loc[4, "country"] = "NA"
     path = tmp_path / "a.csv"
@@ -371,7 +371,7 @@ def test_statistics_of_parts_make_the_preprocessor_of_all_rows(table, scale):
 
 @pytest.mark.parametrize("group", [100, 10_000])
 def test_pieces_hold_all_rows_in_order_however_large_row_groups_are(table, tmp_path, monkeypatch, group):
-    monkeypatch.setattr(pieces, "PIECE", 2**13)
+    monkeypatch.setattr(pieces, "PIECE_BYTES", 2**13)
     path = tmp_path / "a.parquet"
     table.to_parquet(path, index=False, row_group_size=group)
     found = pieces.cut(path, list(table.columns))

@@ -11,7 +11,7 @@ import pytest
 from mtcluster import ASI, LSSMTC, SPMTC
 from mtcluster.datasets import make_multitask_blobs
 from mtcluster.inspection import LabelDescription, explain, judge_labels, make_report, relations
-from mtcluster.inspection._gaps import COLUMNS, GROUPS, missing_of, missing_sentences
+from mtcluster.inspection._gaps import GROUPS, LISTED_COLUMNS, missing_of, missing_sentences
 
 NAMES = ["a", "b", "c", "d", "e", "f"]
 
@@ -69,7 +69,7 @@ def test_many_columns_and_groups_are_not_all_listed(model):
     has = rng.random((8, 300)) < 0.6
     missing = np.where(has, rng.uniform(0, 0.5, has.shape), 1.0)
     found = missing_of(replace(model.fitted_, missing=missing, has=has, sizes=np.ones((8, 2))), range(300), range(8))
-    assert len(found["columns"]) == COLUMNS
+    assert len(found["columns"]) == LISTED_COLUMNS
     assert len(found["mosaic"]["groups"]) == GROUPS
     assert found["mosaic"]["groups_left_out"] > 0
     assert json.dumps(found)

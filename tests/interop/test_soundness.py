@@ -29,16 +29,17 @@ PARTS = {
     "tasks": ({"tasks": np.arange(2)}, r"sizes has the shape \(3, 4\) instead of \(2, 4\)"),
     "clusters": ({"holds": np.ones((3, 2), dtype=bool)}, r"holds has the shape \(1, 3, 2\) instead of \(1, 3, 4\)"),
     "rows": ({"rows__losses": np.ones(5)}, r"losses has the shape \(5,\) instead of \(120,\)"),
-    "labels": ({"rows__labels": np.full(120, 99)}, "rows.labels holds something else than whole numbers"),
+    "labels that are no numbers": ({"rows__labels": np.zeros(120)}, "rows.labels holds something else than numbers"),
+    "labels": ({"rows__labels": np.full(120, 99)}, "rows.labels holds something else than numbers from -1 to 3"),
     "kinds of numbers": ({"support": np.full((3, 4), "x")}, "support holds something else than numbers"),
     "what predict needs": ({"model": 3}, "'int' object has no attribute"),
     "what new tasks need": ({"ordinary__losses": "x"}, ""),
-    "proportions": ({"centers__log_shares": np.full((3, 4), np.nan)}, "centers.log_shares holds numbers outside of"),
+    "proportions": ({"centers__log_shares": np.full((3, 4), np.nan)}, "centers.log_shares holds something else"),
     "a metric": ({"centers__geometry__K": -np.eye(6)}, "is not positive definite"),
-    "sizes": ({"sizes": np.full((3, 4), -1.0)}, "sizes holds numbers outside of 0 to inf"),
+    "sizes": ({"sizes": np.full((3, 4), -1.0)}, "sizes holds something else than numbers from 0"),
     "names": ({"tasks": np.full(3, 7)}, "tasks names a task twice"),
-    "shares": ({"within": np.full(3, 1e300)}, "model.sharing.within holds numbers outside of 0 to 1"),
-    "not finite": ({"centers__Ms": np.full((3, 4, 6), np.nan)}, "centers.Ms holds numbers that are not finite"),
+    "shares": ({"within": np.full(3, 1e300)}, "model.sharing.within holds something else than numbers from 0 to 1"),
+    "not finite": ({"centers__Ms": np.full((3, 4, 6), np.nan)}, "centers.Ms holds something else than numbers"),
 }  # fmt: skip
 
 

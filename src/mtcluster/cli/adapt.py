@@ -77,7 +77,7 @@ def run(arguments: Namespace, console: Console) -> dict[str, Any]:
 
 
 def _anonymous(data: Dataset) -> Dataset:
-    """The rows without their names; a task of so few rows that they could be told is refused."""
+    """Take the names from the rows; a task of so few rows that they could be told is refused."""
     names, sizes = np.unique(np.asarray(data.tasks, dtype=str), return_counts=True)
     if sizes.min() < FEW:
         small = str(names[sizes.argmin()])
@@ -99,7 +99,7 @@ def _check_new(rows: Prepared, model: Any, name: str) -> None:
 
 
 def lines(result: dict[str, Any]) -> list[str]:
-    """The result as printed."""
+    """Write the result as printed."""
     sizes = [{"task": task} | {f"cluster {j}": n for j, n in enumerate(own)} for task, own in result["sizes"].items()]
     joined = f"{count(result['n_rows'], 'row')} joined: {count(len(sizes), 'task')} now"
     opened = f", {count(result['n_opened'], 'new cluster')}" if result["n_opened"] else ""

@@ -74,7 +74,7 @@ def _append_text(path: Path, target: Path, columns: Columns, roles: ColumnRoles)
 
 
 def _records(source: Any, separator: str) -> Iterator[list[str]]:
-    """The records of a text, without blank lines, which readers skip too."""
+    """Read the records of a text, without blank lines, which readers skip too."""
     csv.field_size_limit(2**31 - 1)
     return (line for line in csv.reader(source, delimiter=separator) if line)
 
@@ -110,7 +110,7 @@ def _append_excel(path: Path, target: Path, columns: Columns, roles: ColumnRoles
 
 
 def _last_row(sheet: Any) -> int:
-    """The last row of a sheet that has a value."""
+    """Find the last row of a sheet that has a value."""
     row = sheet.max_row
     while row > 1 and all(cell.value is None for cell in sheet[row]):
         row -= 1
@@ -136,7 +136,7 @@ def _append_arrow(path: Path, target: Path, columns: Columns, roles: ColumnRoles
 
 
 def _free(columns: Columns, taken: Any) -> list[str]:
-    """The names of the columns, changed where the table has such a column."""
+    """Find names of the columns, changed where the table has such a column."""
     found = []
     for name in columns:
         while name in taken:

@@ -33,7 +33,7 @@ def run(arguments: Namespace, console: Console) -> dict[str, Any]:
 
 
 def lines(result: dict[str, Any]) -> list[str]:
-    """The result as printed."""
+    """Write the result as printed."""
     findings = [Finding(**one) for one in result["findings"]]
     tasks = listed(f"{name} ({n})" for name, n in result["tasks"].items())
     columns = f"{count(len(result['columns']), 'column')} to cluster by: {listed(result['columns'])}."

@@ -51,7 +51,7 @@ class Checking:
 def cleaned(
     data: Dataset, roles: ColumnRoles, checking: Checking, *, impute: str | None, scale: str, wanted: Sequence[str] = ()
 ) -> tuple[Dataset, list[Finding]]:
-    """What is left of the rows and columns, and all that was found; columns that are `wanted` are kept."""
+    """Tell what is left of the rows and columns, and all that was found; columns that are `wanted` are kept."""
     draft = Draft(
         X=data.X,
         names=list(data.names),
@@ -81,7 +81,7 @@ def cleaned(
 
 
 def refuse_stops(findings: Sequence[Finding], name: str) -> None:
-    """One error for all that stops a fit."""
+    """Raise one error for all that stops a fit."""
     stops = [one for one in findings if one.stops]
     if len(stops) == 1:
         [one] = stops
@@ -93,7 +93,7 @@ def refuse_stops(findings: Sequence[Finding], name: str) -> None:
 
 
 def without_names(findings: Sequence[Finding]) -> list[Finding]:
-    """The findings without names of rows and of small tasks."""
+    """Leave out of the findings names of rows and of small tasks."""
     named = ("ids", "small", "spelling")
     return [
         replace(one, found=f"{one.found.split(':')[0].rstrip('.')}.") if one.kind in named else one for one in findings
@@ -101,7 +101,7 @@ def without_names(findings: Sequence[Finding]) -> list[Finding]:
 
 
 def told(findings: Sequence[Finding]) -> list[str]:
-    """What was found and done, without what is told elsewhere."""
+    """Tell what was found and done, without what is told elsewhere."""
     return [f"{one.found} {one.done}" for one in findings if not one.stops and one.kind not in ("missing", "empty")]
 
 
@@ -137,12 +137,12 @@ def like_fit(
 
 
 def _unnamed(tasks: Array | None) -> list[int]:
-    """The rows without a task."""
+    """Find the rows without a task."""
     return [] if tasks is None else [i for i, task in enumerate(tasks) if task is None or not str(task).strip()]
 
 
 def _kept(data: Dataset, rows: Array) -> Dataset:
-    """Some of the rows."""
+    """Take some of the rows."""
     return replace(
         data,
         X=data.X.iloc[rows].reset_index(drop=True) if data.is_table else data.X[rows],

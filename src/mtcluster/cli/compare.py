@@ -79,7 +79,7 @@ def run(arguments: Namespace, console: Console) -> dict[str, Any]:
 
 
 def _able(methods: list[str], rows: Prepared) -> tuple[list[str], list[str]]:
-    """The methods that can work with these rows, and a note about the others."""
+    """Find the methods that can work with these rows, and a note about the others."""
     unable = [name for name in methods if has_gaps(rows.X) and not METHODS[name].missing]
     if len(unable) == len(methods):
         raise modelling.no_missing_values(f"--methods {','.join(methods)}", rows)
@@ -88,7 +88,7 @@ def _able(methods: list[str], rows: Prepared) -> tuple[list[str], list[str]]:
 
 
 def judgement(results: list[dict[str, Any]]) -> str:
-    """The method whose clusters describe the rows best, in words; empty if there is nothing to compare."""
+    """Find the method whose clusters describe the rows best, in words; empty if there is nothing to compare."""
     if len(results) < 2:
         return ""
     best = min(results, key=lambda result: result["cost"])
@@ -105,7 +105,7 @@ def judgement(results: list[dict[str, Any]]) -> str:
 
 
 def lines(result: dict[str, Any]) -> list[str]:
-    """The result as printed."""
+    """Write the result as printed."""
     table = Table.from_rows(result["table"])
     key = [f"{name}: {meaning}" for name, meaning in COLUMNS.items() if name in table]
     key += [f"{word}: {meaning}." for word, meaning in MEANINGS.items() if word in table.get("verdict", [])]

@@ -17,15 +17,15 @@ from ..metrics import joint_accuracy, task_scores
 from .console import Console
 from .methods import METHODS, Method
 
-SHOWN = {"kmeans-per-task": 1, "kmeans": 1, "lssmtc": 6, "spmtc": 6}  # methods, and about how long they take
+COMPARED_METHODS = {"kmeans-per-task": 1, "kmeans": 1, "lssmtc": 6, "spmtc": 6}  # methods, and about how long they take
 
 
 def run(seeds: int, slant: float = 0.15, console: Console | None = None) -> str:
     """Return what `mtcluster demo` prints; the console shows how far it is."""
     console, digits, rows = console or Console(quiet=True), load_digits_tasks(slant), []
     # Threads on so few rows wait for each other longer than they work.
-    with threadpool_limits(1), console.working(seeds * sum(SHOWN.values())):
-        for name, units in SHOWN.items():
+    with threadpool_limits(1), console.working(seeds * sum(COMPARED_METHODS.values())):
+        for name, units in COMPARED_METHODS.items():
             method = METHODS[name]
             console.begin(f"fitting {method.title}, {count(seeds, 'seed')}")
             step = partial(console.finish, units)

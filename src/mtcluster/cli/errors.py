@@ -56,7 +56,7 @@ def input_errors(data: Dataset | None = None, *, new_rows: bool = False) -> Iter
 
 
 def _sentence(error: TableError, data: Dataset, advice: dict[str, str]) -> str:
-    """The file, the row in it, what is wrong there, and what to do."""
+    """Write the file, the row in it, what is wrong there, and what to do."""
     where, row = data.name, ""
     if error.row is not None:
         path, number = data.place(error.row)

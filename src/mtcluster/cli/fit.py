@@ -35,7 +35,7 @@ from .preparing import READING, Prepared, prepare, told_without_values, without_
 from .readers import Dataset
 from .writing import write_results
 
-CELL = 120  # characters of a cell shown in the report
+SHORT_CELL = 120  # characters of a cell shown in the report
 MAX_COLUMNS = 1000  # whose names are listed in settings.json
 
 
@@ -83,7 +83,7 @@ def run(arguments: Namespace, console: Console) -> dict[str, Any]:
 def found_in(
     model: Any, described: Any, related: Relations, found: Stability | None, report: Report, settings: dict[str, Any]
 ) -> dict[str, Any]:
-    """What was found, as it is printed."""
+    """Tell what was found, as it is printed."""
     tasks, weights = [str(task) for task in described.tasks_.tolist()], described.fitted_.within_weight
     sizes = described.cluster_sizes_.round().astype(int).tolist()
     return {
@@ -100,7 +100,7 @@ def found_in(
 
 
 def lines(result: dict[str, Any]) -> list[str]:
-    """The result as printed."""
+    """Write the result as printed."""
     sizes = [{"task": task} | {f"cluster {j}": n for j, n in enumerate(own)} for task, own in result["sizes"].items()]
     totals = f"{result['n_rows']} rows in {count(len(sizes), 'task')}, {count(result['n_clusters'], 'cluster')}"
     said = [f"{totals}, {result['seconds']:.1f} s.", *result["meaning"], "", str(Table.from_rows(sizes)), ""]
@@ -118,13 +118,13 @@ def lines(result: dict[str, Any]) -> list[str]:
 
 
 def written(out: str) -> list[str]:
-    """A sentence on the files of a folder."""
+    """Write a sentence on the files of a folder."""
     there = [name for name in layout.KNOWN if Path(out, name).exists()]
     return [f"Written to {out}: {', '.join(there)}. Open report.html in a browser."]
 
 
 def plain_changes(model: Any) -> dict[str, Any] | None:
-    """What changed since the previous fit, as JSON takes it."""
+    """Tell what changed since the previous fit, as JSON takes it."""
     found = getattr(model, "changes_", None)
     if found is None:
         return None
@@ -133,7 +133,7 @@ def plain_changes(model: Any) -> dict[str, Any] | None:
 
 
 def certainty_of(found: Stability | None, selection: Selection | None) -> dict[str, Any]:
-    """How sure one can be of the clusters and of their number, as JSON takes it."""
+    """Tell how sure one can be of the clusters and of their number, as JSON takes it."""
     return {
         "verdict": None if found is None else found.verdict,
         "stability": plain_stability(found),
@@ -153,7 +153,7 @@ def lines_on_data(rows: Prepared, n_tasks: int) -> list[str]:
 
 
 def lines_on_scores(rows: Prepared, labels: Array) -> list[str]:
-    """A sentence about known classes, if there are any."""
+    """Write a sentence about known classes, if there are any."""
     scores = {name: f"{100 * score:.1f} %" for name, score in modelling.scores_of(rows, labels).items()}
     if not scores:
         return []
@@ -164,7 +164,7 @@ def lines_on_scores(rows: Prepared, labels: Array) -> list[str]:
 
 
 def settings_of(arguments: Namespace, rows: Prepared, model: Any, *, hashed: bool = True) -> dict[str, Any]:
-    """What is needed to repeat the run; `hashed`: with checksums of the files."""
+    """Tell what is needed to repeat the run; `hashed`: with checksums of the files."""
     unused = ("command", "files", "quiet", "json", "force")
     data, inner = rows.data, getattr(model, "clusterer", None)
     return {
@@ -182,7 +182,7 @@ def settings_of(arguments: Namespace, rows: Prepared, model: Any, *, hashed: boo
 
 
 def _plain(value: Any) -> Any:
-    """A value that JSON can hold."""
+    """Write a value that JSON can hold."""
     if isinstance(value, bool | int | float | str | list | dict | None):
         return value
     return str(value) if isinstance(value, Path | Numbers) else repr(value)
@@ -205,7 +205,7 @@ def report_of(
     found: Stability | None,
     names: dict[int, str] | None = None,
 ) -> Report:
-    """The report of a model; `names` are those of clusters."""
+    """Make the report of a model; `names` are those of clusters."""
     n_clusters, n_tasks = described.n_clusters_, len(described.tasks_)
     return make_report(
         described,
@@ -226,13 +226,13 @@ def report_of(
 
 
 def _in_units(rows: Prepared) -> Any:
-    """The rows in the user's units, without features that the preprocessor left out of a matrix."""
+    """Take the rows in the user's units, without features that the preprocessor left out of a matrix."""
     left_out = [] if rows.data.is_table else [int(name) for name in rows.preprocessor.left_out_]
     return np.delete(rows.data.X, left_out, axis=1) if left_out else rows.data.X
 
 
 def _cells(data: Dataset) -> Callable[[list[int]], list[dict[str, str]]]:
-    """A function that returns the cells of some rows of a table, shortened for the report."""
+    """Make a function that returns the cells of some rows of a table, shortened for the report."""
 
     def cells(numbers: list[int]) -> list[dict[str, str]]:
         some = data.X.iloc[numbers].astype(object)
@@ -243,7 +243,7 @@ def _cells(data: Dataset) -> Callable[[list[int]], list[dict[str, str]]]:
 
 def _shortened(value: Any) -> str:
     text = f"{value:.6g}" if isinstance(value, float) else str(value)
-    return text if len(text) <= CELL else text[: CELL - 1] + "…"
+    return text if len(text) <= SHORT_CELL else text[: SHORT_CELL - 1] + "…"
 
 
 @contextmanager

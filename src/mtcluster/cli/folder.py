@@ -29,7 +29,7 @@ PACKAGES = ("mtcluster", "numpy", "scipy", "scikit-learn", "joblib", "pandas", "
 
 @contextmanager
 def new_folder(out: Path, *, force: bool) -> Iterator[Path]:
-    """A folder to fill, which becomes `out` if the block succeeds; only a run is replaced, and only with `force`."""
+    """Give a folder to fill, which becomes `out` if the block succeeds; a run is replaced only with `force`."""
     tidy_up(out)
     _check_folder(out, force)
     with placing(out, last=SETTINGS) as temporary:
@@ -39,7 +39,7 @@ def new_folder(out: Path, *, force: bool) -> Iterator[Path]:
 
 @contextmanager
 def placing(out: Path, last: str = "") -> Iterator[Path]:
-    """A folder to fill, which becomes `out` if the block succeeds; `last` is moved last where files are moved."""
+    """Give a folder to fill, which becomes `out` if the block succeeds; `last` is moved last where files are moved."""
     with replacing_folder(out, last=last, done=lambda: written(out)) as temporary:
         yield temporary
         check()
@@ -47,7 +47,7 @@ def placing(out: Path, last: str = "") -> Iterator[Path]:
 
 @contextmanager
 def new_file(path: Path, *, force: bool) -> Iterator[Path]:
-    """A file to write, which becomes `path` if the block succeeds; a file is replaced only with `force`."""
+    """Give a file to write, which becomes `path` if the block succeeds; a file is replaced only with `force`."""
     if path.is_dir():
         raise InputError(f"--out {path} is a folder: name a file.")
     if path.exists() and not path.is_file():
@@ -97,7 +97,7 @@ def _cells(values: Array, raw: bool) -> list[Any]:
 
 
 def no_formula(cell: Any) -> Any:
-    """A text that begins like a formula of a spreadsheet, with an apostrophe before it; anything else as it is.
+    """Write a text that begins like a formula of a spreadsheet, with an apostrophe before it; anything else as it is.
 
     Examples
     --------
@@ -114,7 +114,7 @@ def no_formula(cell: Any) -> Any:
 
 
 def _begins_formula(cell: str) -> bool:
-    """Whether the first character that is seen is a sign of a formula; a tab or a new line before it is enough."""
+    """Tell whether the first character that is seen is a sign of a formula; a tab or a new line before it is enough."""
     unseen = next((i for i, c in enumerate(cell) if not c.isspace() and category(c) not in ("Cc", "Cf")), len(cell))
     return cell[:1] in ("\t", "\r", "\n") or normalize("NFKC", cell[unseen : unseen + 1]) in tuple(FORMULA)
 
@@ -122,7 +122,7 @@ def _begins_formula(cell: str) -> bool:
 def label_columns(
     ids: Array, tasks: Array, labels: Array, belonging: tuple[str, Array], scores: dict[str, Array]
 ) -> dict[str, Any]:
-    """The columns of labels.csv, with numbers rounded to 6 digits; `belonging` is that of `belonging_of`."""
+    """Write the columns of labels.csv, with numbers rounded to 6 digits; `belonging` is that of `belonging_of`."""
     name, values = belonging
     rounded = values.astype(np.int8) if np.isin(values, (0, 1)).all() else values.round(6)
     return {
@@ -175,6 +175,6 @@ def write_settings(out: Path, settings: dict[str, Any]) -> None:
 
 
 def checksum(settings: dict[str, Any]) -> str:
-    """The SHA-256 of settings, however they are laid out in the file."""
+    """Compute the SHA-256 of settings, however they are laid out in the file."""
     plain = {name: value for name, value in settings.items() if name != CHECKSUM}
     return sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()

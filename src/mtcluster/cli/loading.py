@@ -22,7 +22,7 @@ from .folder import CHECKSUM, FORMAT, checksum
 from .layout import KNOWN, MODEL, SETTINGS
 from .readers import ColumnRoles
 
-PARTS: dict[str, type] = {
+CONTENTS: dict[str, type] = {
     "model": BaseEstimator, "preprocessor": TablePreprocessor, "columns": list, "roles": dict, "checking": dict,
     "anonymous": bool, "findings": str,
 }  # fmt: skip
@@ -30,7 +30,7 @@ KINDS = {type(None): (str, int), tuple: (list, tuple, type(None)), int: (int,), 
 
 
 def load_model(folder: Path) -> dict[str, Any]:
-    """The contents of model.skops, if this version of mtcluster wrote it; nothing in it is executed."""
+    """Read the contents of model.skops, if this version of mtcluster wrote it; nothing in it is executed."""
     _check_settings(folder)
     need("skops", "files", "reading a model")
     from ..interop._persistence import is_sealed, load
@@ -64,7 +64,7 @@ def undamaged(path: Path) -> Iterator[None]:
 
 
 def findings(contents: dict[str, Any]) -> dict[str, Any]:
-    """What the report of a run says, as it was when the run was written."""
+    """Tell what the report of a run says, as it was when the run was written."""
     found = json.loads(contents["findings"])
     if not isinstance(found, dict):
         raise ValueError("the findings are not a dict")
@@ -98,7 +98,7 @@ def _check_parts(contents: Any) -> None:
     """Raise an error if a part is missing, or of another kind."""
     if not isinstance(contents, dict) or not isinstance(contents.get("format"), int) or contents["format"] != FORMAT:
         raise ValueError("it is of another version")
-    for name, kind in PARTS.items():
+    for name, kind in CONTENTS.items():
         if not isinstance(contents.get(name), kind):
             raise ValueError(f"{name} is missing, or no {kind.__name__}")
     for name, cls in (("roles", ColumnRoles), ("checking", Checking)):

@@ -37,7 +37,7 @@ FILE_COMMANDS = {
     "compare": ("compare several methods on the same files", options.add_compare),
 }
 
-PLAIN = {"files": "a file", "model": "a file", "names": "a name"}  # arguments that are no options, in messages
+POSITIONALS = {"files": "a file", "model": "a file", "names": "a name"}  # arguments that are no options, in messages
 
 
 class Parser(argparse.ArgumentParser):
@@ -102,7 +102,7 @@ def _failed(arguments: argparse.Namespace, error: BaseException, work: stopping.
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:
-    """An error, and those it comes from."""
+    """List an error, and those it comes from."""
     while error is not None:
         yield error
         error = error.__cause__ or error.__context__
@@ -116,14 +116,14 @@ def _check_text(arguments: argparse.Namespace) -> None:
                 try:
                     str(one).encode()
                 except UnicodeEncodeError:
-                    named = PLAIN.get(option, f"--{option.replace('_', '-')}")
+                    named = POSITIONALS.get(option, f"--{option.replace('_', '-')}")
                     raise InputError(
                         f"{named} is {str(one)!a}, which is not text in UTF-8: use another name."
                     ) from None
 
 
 def _flat(value: Any) -> Iterator[Any]:
-    """A value, or the values in lists and tuples of it."""
+    """List a value, or the values in lists and tuples of it."""
     if isinstance(value, list | tuple):
         for item in value:
             yield from _flat(item)

@@ -30,13 +30,13 @@ from .preparing import Prepared
 
 FITTING, WRITING = 8, 3  # units of work, from which the time left is estimated
 SELECTING, REFITTING = 4 * FITTING, 2 * FITTING
-MOST = 10  # clusters that `--clusters auto` compares
+COMPARED_NUMBERS = 10  # clusters that `--clusters auto` compares
 LOCATIONS = {"keep": "none", "remove": "matched"}  # values of --location as those of task_offset
 CHUNKS = 4  # of the rows per thread of a Dask cluster
 
 
 def number_of_clusters(arguments: Namespace, rows: Prepared, console: Console) -> tuple[int, Selection | None]:
-    """The number of clusters, and how it was chosen if it was not given."""
+    """Choose the number of clusters, and tell how it was chosen if it was not given."""
     if isinstance(arguments.clusters, int):
         return arguments.clusters, None
     if getattr(arguments, "clusters_per_task", None):
@@ -51,7 +51,7 @@ def number_of_clusters(arguments: Namespace, rows: Prepared, console: Console) -
 
 
 def _numbers(asked: str | Numbers, tasks: Array) -> Numbers:
-    """The numbers of clusters to compare; each needs twice as many rows."""
+    """Choose the numbers of clusters to compare; each needs twice as many rows."""
     (names, sizes), n = np.unique(tasks, return_counts=True), len(tasks)
     if sizes.min() < 2:
         alone = str(names[sizes.argmin()])
@@ -64,22 +64,22 @@ def _numbers(asked: str | Numbers, tasks: Array) -> Numbers:
         return asked
     if n < 4:
         raise InputError(f"--clusters {asked} needs at least 4 rows, and there are {n}: give a number.")
-    return Numbers(2, min(MOST, n // 2))
+    return Numbers(2, min(COMPARED_NUMBERS, n // 2))
 
 
 def told_number(selection: Selection | None) -> list[str]:
-    """A sentence on how the number of clusters was chosen."""
+    """Write a sentence on how the number of clusters was chosen."""
     return [] if selection is None else [number_sentence(selection, selection.best)]
 
 
 def units_of(arguments: Namespace, n_methods: int = 1) -> float:
-    """How much work there is between reading and writing."""
+    """Tell how much work there is between reading and writing."""
     chosen = 0 if isinstance(arguments.clusters, int) else SELECTING
     return chosen + n_methods * (FITTING + REFITTING * bool(arguments.refits))
 
 
 def fit_model(arguments: Namespace, method: str, n_clusters: int, rows: Prepared, console: Console) -> tuple[Any, Any]:
-    """The fitted model, and the same or another object that describes its clusters per task."""
+    """Fit a model; also return the same or another object that describes its clusters per task."""
     chosen, (n, d) = METHODS[method], rows.X.shape
     if n > chosen.max_rows:
         raise InputError(f"--method {method} accepts at most {chosen.max_rows} rows, and there are {n}: use spmtc.")
@@ -101,7 +101,7 @@ def fit_model(arguments: Namespace, method: str, n_clusters: int, rows: Prepared
 
 
 def no_missing_values(what: str, rows: Prepared) -> InputError:
-    """The refusal of methods that cannot take missing values; `what` is the option that names them."""
+    """Make the refusal of methods that cannot take missing values; `what` is the option that names them."""
     able = listed([name for name, other in METHODS.items() if other.missing])
     n_missing = f"{int(np.isnan(rows.X).sum())} of the values are missing"
     return InputError(
@@ -111,7 +111,7 @@ def no_missing_values(what: str, rows: Prepared) -> InputError:
 
 
 def with_options(arguments: Namespace, method: str, model: Any) -> Any:
-    """The model with the options that only some methods have."""
+    """Set the options that only some methods have."""
     for option, name in (
         ("metric", "metric"),
         ("location", "task_offset"),
@@ -149,7 +149,7 @@ class Listener:
 
 @contextmanager
 def _located(arguments: Namespace, rows: Prepared) -> Iterator[Any]:
-    """The numbers in this process, or on the workers of a Dask cluster."""
+    """Give the numbers in this process, or on the workers of a Dask cluster."""
     address = getattr(arguments, "scheduler", None)
     if address is None:
         yield rows.X
@@ -173,7 +173,7 @@ def check_on_dask(option: str, method: str) -> None:
 
 @contextmanager
 def connected(arguments: Namespace) -> Iterator[Any]:
-    """A client of the Dask scheduler that --scheduler names, which has workers."""
+    """Open a client of the Dask scheduler that --scheduler names, which has workers."""
     from distributed import Client
 
     from ..engines.dask_cluster import cluster_errors
@@ -216,7 +216,7 @@ def _forget_affinities(model: Any) -> None:
 
 
 def stability_of(model: Any, rows: Prepared, arguments: Namespace, console: Console) -> Stability | None:
-    """How sure one can be of the clusters; None if no refits were asked for."""
+    """Tell how sure one can be of the clusters; None if no refits were asked for."""
     n = arguments.refits
     if not n:
         return None

@@ -56,19 +56,19 @@ def run(arguments: Namespace, console: Console) -> dict[str, Any]:
 
 
 def lines(result: dict[str, Any]) -> list[str]:
-    """The result as printed."""
+    """Write the result as printed."""
     sizes = ", ".join(f"{j}: {n}" for j, n in result["sizes"].items() if j != "-1")
     said = [f"{count(result['n_rows'], 'row')} labelled (rows per cluster: {sizes}), written to {result['out']}."]
     return [*said, *told_new(result["n_new"])]
 
 
 def told_new(n: int) -> list[str]:
-    """A sentence about rows with the label -1."""
+    """Write a sentence about rows with the label -1."""
     return [f"No cluster explains {count(n, 'row')}, whose cluster is -1."] if n else []
 
 
 def unseen_categories(column: str, values: dict[str, int]) -> str:
-    """A sentence about categories that were not in the fit."""
+    """Write a sentence about categories that were not in the fit."""
     shown = listed(f"{value!r} ({count(n, 'row')})" for value, n in values.items())
     return f"column {column!r} holds categories that were not in the fit: {shown}."
 
@@ -100,7 +100,7 @@ def read_like_fit(arguments: Namespace, contents: dict[str, Any]) -> Dataset:
 
 
 def _other_columns(data: Dataset, columns: list[str], left_out: list[str], roles: ColumnRoles) -> list[str]:
-    """What to say of columns that are not those of the fit, which are matched by name."""
+    """Tell what to say of columns that are not those of the fit, which are matched by name."""
     there, known = set(data.names), {*columns, roles.task, roles.id, roles.label, *roles.drop}
     lacking = [repr(name) for name in columns if name not in (there | set(left_out))]
     unknown = [repr(name) for name in (*data.names, *data.others) if name not in known and not roles.features]
@@ -113,7 +113,7 @@ def _other_columns(data: Dataset, columns: list[str], left_out: list[str], roles
 
 
 def _labelled(model: Any, X: Any, data: Dataset) -> dict[str, Any]:
-    """The columns of the file that is written."""
+    """Make the columns of the file that is written."""
     tasks = np.asarray(data.tasks, dtype=str)
     labels = host(model.predict(X, tasks=tasks))
     if not hasattr(model, "predict_proba"):

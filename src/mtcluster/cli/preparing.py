@@ -88,7 +88,7 @@ def prepare(arguments: Namespace, console: Console) -> Prepared:
 
 
 def read(arguments: Namespace) -> tuple[ColumnRoles, Dataset]:
-    """The rows of the files, and what their columns are used for."""
+    """Read the rows of the files, and what their columns are used for."""
     if arguments.task is not None and arguments.task == arguments.label:
         raise InputError(f"--task and --label are both {arguments.task!r}: known classes are a column of their own.")
     lists: dict[str, Any] = {name: tuple(getattr(arguments, name) or ()) for name in LISTS}
@@ -116,7 +116,7 @@ def stop_words(asked: str) -> str | list[str] | None:
 
 
 def continued(folder: Path, method: str) -> dict[str, Any]:
-    """The contents of the model file of an earlier fit, if a fit by this method can continue it."""
+    """Read the contents of the model file of an earlier fit, if a fit by this method can continue it."""
     able = [name for name, one in METHODS.items() if one.continues]
     if method not in able:
         raise InputError(f"--previous does not go with --method {method}: use {', '.join(able)}.")
@@ -128,7 +128,7 @@ def continued(folder: Path, method: str) -> dict[str, Any]:
 
 
 def check_columns(data: Dataset, columns: list[str], folder: Path) -> None:
-    """The columns must be those of the earlier fit."""
+    """Refuse columns that are not those of the earlier fit."""
     if data.names == columns:
         return
     new, gone = ([name for name in a if name not in set(b)] for a, b in ((data.names, columns), (columns, data.names)))
@@ -153,7 +153,7 @@ def _check_linked(rows: Prepared) -> None:
 
 
 def without_values(X: Any) -> Array:
-    """Which rows (n,) have no value at all, and so no cluster."""
+    """Find which rows (n,) have no value at all, and so no cluster."""
     return np.isnan(X).all(axis=1) if has_gaps(X) else np.zeros(X.shape[0], dtype=bool)
 
 

@@ -32,7 +32,7 @@ def run(arguments: Namespace, console: Console) -> dict[str, Any]:
 
 
 def _renamed(summary: dict[str, Any], arguments: Namespace) -> dict[str, str]:
-    """The names of all clusters that have one, by their number."""
+    """Collect the names of all clusters that have one, by their number."""
     known, names = int(summary.get("n_numbers", summary["n_clusters"])), dict(summary.get("names") or {})
     for cluster, name in arguments.names:
         if not 0 <= cluster < known:
@@ -45,7 +45,7 @@ def _renamed(summary: dict[str, Any], arguments: Namespace) -> dict[str, str]:
 
 
 def lines(result: dict[str, Any]) -> list[str]:
-    """The result as printed."""
+    """Write the result as printed."""
     told = listed(
         f"{cluster}: {name}" for cluster, name in sorted(result["names"].items(), key=lambda one: int(one[0]))
     )

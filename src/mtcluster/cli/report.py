@@ -23,5 +23,5 @@ def run(arguments: Namespace, console: Console) -> dict[str, Any]:
 
 
 def lines(result: dict[str, Any]) -> list[str]:
-    """The result as printed."""
+    """Write the result as printed."""
     return [f"Written to {result['out']}."]

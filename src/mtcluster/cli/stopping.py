@@ -36,7 +36,7 @@ _latest: Work | None = None  # that of the process, as signals come in any conte
 
 @contextmanager
 def working() -> Iterator[Work]:
-    """The work of a command."""
+    """Do the work of a command."""
     global _latest
     work = _latest = Work()
     token, before = _work.set(work), sys.unraisablehook
@@ -70,7 +70,7 @@ def written(path: Any) -> None:
 
 
 def exit_code() -> int:
-    """The exit code of a stopped process.
+    """Find the exit code of a stopped process.
 
     CPython ends a process by SIGINT, whatever its exit code, if an interrupt came out of the last `exec` of a text, as
     libraries make classes with; another one lets it forget that.

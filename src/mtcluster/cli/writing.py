@@ -39,7 +39,7 @@ def write_results(
     columns = folder.label_columns(
         rows.data.ids, rows.tasks, described.labels_, belonging, _scores(described, rows, found)
     )
-    folder.write_csv(out / layout.LABELS, columns, raw=rows.raw)
+    folder.write_csv(out / layout.ROWS_TABLE, columns, raw=rows.raw)
     write_model(out, rows, model, described, related, report)
     if rows.anonymous:
         return []
@@ -69,7 +69,7 @@ def write_model(out: Path, rows: Prepared, model: Any, described: Any, related: 
 
 
 def _scores(described: Any, rows: Prepared, found: Stability | None) -> dict[str, Array]:
-    """What labels.csv says about single rows; rows of which nothing is known are neither easy nor outlying."""
+    """Tell what labels.csv says about single rows; rows of which nothing is known are neither easy nor outlying."""
     losses, codes = described.losses_, described.fitted_.rows.tasks
     confidence = {} if found is None else {"confidence": found.row_confidence.round(3)}
     scores = confidence | {"easiness": easiness(losses, codes), "outlier_score": outlier_scores(losses, codes)}
@@ -77,7 +77,7 @@ def _scores(described: Any, rows: Prepared, found: Stability | None) -> dict[str
 
 
 def _appended(columns: dict[str, Any], belonging: tuple[str, Array]) -> dict[str, Array]:
-    """The columns that are appended to the tables that came in: the probability is that of the row's own cluster."""
+    """Make the columns that are appended to the tables: the probability is that of the row's own cluster."""
     name, values = belonging
     labels = np.asarray(columns["cluster"])
     own = np.where(labels >= 0, values[np.arange(len(labels)), np.maximum(labels, 0)].round(6), np.nan)
@@ -85,7 +85,7 @@ def _appended(columns: dict[str, Any], belonging: tuple[str, Array]) -> dict[str
 
 
 def _relation_columns(related: Relations, least: int) -> dict[str, Any]:
-    """The columns of relations.csv; numbers of rows below `least`, but not 0, are left out."""
+    """Write the columns of relations.csv; numbers of rows below `least`, but not 0, are left out."""
     table = related.table
     rows = [n if n == 0 or n >= least else None for n in table["rows"]]
     return table | {"support": [round(value, 6) for value in table["support"]], "rows": rows}

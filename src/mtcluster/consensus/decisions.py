@@ -83,8 +83,8 @@ class Decisions:
     membership_reason : {"set", "default"}
         Whether the form was chosen by the user.
     within_weight_reason : {"set", "consensus", "one task", "geometry", "coupling", "none"}
-        Where `fitted_.within_weight` comes from. "geometry": no two tasks have a common column. "coupling": the coupling
-        allows one value for all tasks only. "none": the estimator has no within-task term.
+        Where `fitted_.within_weight` comes from. "geometry": no two tasks have a common column. "coupling": the
+        coupling allows one value for all tasks only. "none": the estimator has no within-task term.
     task_offset : str
         How the location of tasks was treated.
     task_offset_reason : str

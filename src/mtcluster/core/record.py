@@ -20,9 +20,11 @@ import numpy as np
 
 from .arrays import Array
 
+LARGEST = float(np.finfo(np.float64).max)
+
 
 def axes(
-    letters: str, *, fill: Any = 0, least: float = -np.inf, most: float = np.inf, finite: bool = True, **default: Any
+    letters: str, *, fill: Any = 0, least: float = -LARGEST, most: float = LARGEST, finite: bool = True, **default: Any
 ) -> Any:
     """Declare an array of a record: its axes, what it holds where it grows, and which numbers it may hold."""
     if isinstance(values := default.get("default"), np.ndarray):
@@ -40,7 +42,7 @@ class Declared:
     fill: Any
     least: float
     most: float
-    finite: bool  # or may it hold NaN or infinity?
+    finite: bool  # False: anything
 
     def positions(self, axis: str) -> list[int]:
         """Find an axis, counted from the last one."""

@@ -20,7 +20,7 @@ NOT_MEASURED = (
 
 
 def plain_stability(stability: Any) -> dict[str, Any] | None:
-    """A result of `stability` as JSON takes it, without the confidence of single rows; a dict of this kind stays."""
+    """Write a result of `stability` as JSON takes it, without confidence of single rows; a dict of this kind stays."""
     if stability is None or (isinstance(stability, Mapping) and set(STABILITY) <= set(stability)):
         return None if stability is None else _checked(dict(stability))
     if not all(hasattr(stability, name) for name in (*STABILITY, "table", "row_confidence")):
@@ -70,7 +70,7 @@ def check_stability(stability: Any, n_clusters: int, n_rows: int) -> None:
 
 
 def plain_selection(selection: Any) -> dict[str, Any] | None:
-    """A result of `select_n_clusters` as JSON takes it; a dict of this kind stays."""
+    """Write a result of `select_n_clusters` as JSON takes it; a dict of this kind stays."""
     if selection is None:
         return None
     if isinstance(selection, Mapping) and set(SELECTION) <= set(selection):
@@ -90,18 +90,18 @@ def plain_selection(selection: Any) -> dict[str, Any] | None:
 
 
 def _rows(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Rows of a table, with numbers of 6 digits."""
+    """Write rows of a table, with numbers of 6 digits."""
     return [{name: plain(float(f"{v:.6g}") if isinstance(v, float) else v) for name, v in row.items()} for row in rows]
 
 
 def number_sentence(selection: Any, n_clusters: int) -> str:
-    """How the number of clusters was chosen."""
+    """Tell how the number of clusters was chosen."""
     if selection.n_clusters is None:
         return f"Number of clusters: {selection.reason} The most stable number, {n_clusters}, was taken."
     return f"Number of clusters, chosen from the data: {selection.reason}"
 
 
 def certainty_sentences(stability: Any) -> list[str]:
-    """How sure one can be of the clusters, if that was measured, and otherwise how to measure it."""
+    """Tell how sure one can be of the clusters, if that was measured, and otherwise how to measure it."""
     found = plain_stability(stability)
     return [NOT_MEASURED] if found is None else list(found["sentences"])

@@ -12,7 +12,7 @@ from ..core.fitted import Fitted
 from ._words import count, listed, named, percent
 
 NOTABLE = 0.05  # share of missing values in a task from which a column is listed
-COLUMNS = 20  # columns that are listed
+LISTED_COLUMNS = 20  # columns that are listed
 GROUPS = 30  # groups of columns that the same tasks have
 NAMES = 12  # columns of a group that are named
 
@@ -37,7 +37,7 @@ def missing_of(fitted: Fitted, features: Sequence[Any], tasks: Sequence[Any]) ->
 def _columns(shares: Array, has: Array, features: Sequence[Any]) -> list[dict[str, Any]]:
     """List the columns with most missing values in a task that has them, and their shares by task; None: not there."""
     most = np.where(has, shares, 0).max(axis=0)
-    order = [j for j in np.argsort(-most, kind="stable").tolist() if most[j] >= NOTABLE][:COLUMNS]
+    order = [j for j in np.argsort(-most, kind="stable").tolist() if most[j] >= NOTABLE][:LISTED_COLUMNS]
     return [
         {
             "name": features[j],

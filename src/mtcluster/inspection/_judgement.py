@@ -15,7 +15,7 @@ from ..core.arrays import Array, has_gaps, host
 from ..estimators.input import read_tasks
 
 SHIFT_PRICE = 0.5  # of the share of the spread that shifts take, on the scale of a log-likelihood
-MANY_FEATURES, DIRECTIONS = 50, 20  # above the first, rows are judged in that many principal directions
+MANY_FEATURES, JUDGED_DIRECTIONS = 50, 20  # above the first, rows are judged in that many principal directions
 FLOOR = 1e-3  # of the spread of a direction: a smaller rest does not count
 
 
@@ -100,7 +100,7 @@ def judge_labels(X: Any, labels: Any, *, tasks: Any = None) -> Judgement:
 
 
 def _filled(X: Any, tasks: Array) -> Any:
-    """Rows whose missing values are the mean of their task, or of all tasks where it has none."""
+    """Fill missing values of rows with the mean of their task, or of all tasks where it has none."""
     if sparse.issparse(X) or not has_gaps(host(X)):
         return X
     X = np.array(host(X), dtype=np.float64)
@@ -113,14 +113,14 @@ def _filled(X: Any, tasks: Array) -> Any:
 
 
 def _coordinates(X: Any) -> Array:
-    """Rows as a dense array around 0, in few dimensions."""
+    """Make of rows a dense array around 0, in few dimensions."""
     if sparse.issparse(X):
-        wide = min(X.shape) > DIRECTIONS
-        Z = TruncatedSVD(DIRECTIONS, random_state=0).fit_transform(X) if wide else X.toarray()
+        wide = min(X.shape) > JUDGED_DIRECTIONS
+        Z = TruncatedSVD(JUDGED_DIRECTIONS, random_state=0).fit_transform(X) if wide else X.toarray()
     else:
         Z = host(X)
-        if Z.shape[1] > MANY_FEATURES and len(Z) > DIRECTIONS:
-            Z = PCA(DIRECTIONS, random_state=0).fit_transform(Z)
+        if Z.shape[1] > MANY_FEATURES and len(Z) > JUDGED_DIRECTIONS:
+            Z = PCA(JUDGED_DIRECTIONS, random_state=0).fit_transform(Z)
     Z = Z.astype(np.float64)
     return Z - Z.mean(axis=0)
 
@@ -144,7 +144,7 @@ def _judged(Z: Array, labels: Array, tasks: Array) -> Judgement:
 
 
 def _cost(Z: Array, rest: Array, shifts: Array) -> float:
-    """What is left of the spread in each direction, as a mean of logarithms, and the price of the shifts."""
+    """Tell what is left of the spread in each direction, as a mean of logarithms, and the price of the shifts."""
     widths = Z.std(axis=0)
     moving = widths > np.finfo(np.float64).eps * np.abs(Z).max(initial=1)
     U = Z[:, moving] / widths[moving]

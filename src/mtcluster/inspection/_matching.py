@@ -8,7 +8,7 @@ from ._words import named
 
 
 def matching_sentences(matching: list[Any] | None) -> list[str]:
-    """A line for each group of tasks that no common column links to those before it."""
+    """Write a line for each group of tasks that no common column links to those before it."""
     return [_sentence(one) for one in matching or []]
 
 

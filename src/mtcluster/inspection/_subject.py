@@ -44,6 +44,13 @@ class Subject:
         return in_memory(replace(self.fitted.rows, memberships=None))
 
     @property
+    def map(self) -> tuple[Array, Array]:
+        """Which rows a picture shows, and where they lie."""
+        assert self.rows.map_rows is not None
+        assert self.rows.map is not None
+        return self.rows.map_rows, self.rows.map.astype(np.float64)
+
+    @property
     def shape(self) -> tuple[int, int, int]:
         """Numbers of tasks, clusters and features."""
         m, c, d = self.fitted.centers.Ms.shape

@@ -23,7 +23,7 @@ BIDI = re.compile("[\u0590-\u08ff\u200e\u200f\u202a-\u202e\u2066-\u2069\ufb1d-\u
 
 
 def text(value: Any, longest: int = NAME) -> str:
-    """A name or cell from the data on one line, without control characters, shortened in the middle if it is long.
+    """Write a name or cell on one line, without control characters, shortened in the middle if it is long.
 
     Examples
     --------
@@ -39,7 +39,7 @@ def text(value: Any, longest: int = NAME) -> str:
 
 
 def quoted(name: str) -> str:
-    """A name in a sentence; characters that change the direction of writing are isolated from the sentence."""
+    """Write a name in a sentence; characters that change the direction of writing are isolated from the sentence."""
     return f"“\u2068{name}\u2069”" if BIDI.search(name) else f"“{name}”"
 
 
@@ -66,12 +66,12 @@ def named(word: str, items: Sequence[Any]) -> str:
 
 
 def whole(value: float) -> str:
-    """A whole number with its thousands set apart."""
+    """Write a whole number with its thousands set apart."""
     return f"{round(value):,}".replace(",", SPACE)
 
 
 def count(n: int, word: str) -> str:
-    """A number of things.
+    """Write a number of things.
 
     Examples
     --------
@@ -82,7 +82,7 @@ def count(n: int, word: str) -> str:
 
 
 def number(value: float | None) -> str:
-    """A number with about three digits."""
+    """Write a number with about three digits."""
     if value is None:
         return "–"
     if value and not 1e-4 <= abs(value) < 1e7:
@@ -91,7 +91,7 @@ def number(value: float | None) -> str:
 
 
 def percent(share: float | None) -> str:
-    r"""A share of 1 in per cent; 0 and 100 are kept for exactly none and all.
+    r"""Write a share of 1 in per cent; 0 and 100 are kept for exactly none and all.
 
     Examples
     --------
@@ -106,7 +106,7 @@ def percent(share: float | None) -> str:
 
 
 def related(value: float) -> str:
-    """A relatedness with two digits, or three where two would put it on the wrong side of the threshold.
+    """Write a relatedness with two digits, or three where two would put it on the wrong side of the threshold.
 
     Examples
     --------
@@ -117,7 +117,7 @@ def related(value: float) -> str:
 
 
 def rounded(values: Any, digits: int = 4) -> list[Any]:
-    """An array as lists of floats with so many significant digits; None for values that are not finite."""
+    """Write an array as lists of floats with so many significant digits; None for values that are not finite."""
     array = np.asarray(host(values), dtype=np.float64)
     if array.ndim > 1:
         return [rounded(row, digits) for row in array]

@@ -18,7 +18,7 @@ from ..estimators.progress import warn_user
 
 INDEPENDENT = 1e-3  # relative singular value below which the centres count as having no extent in a direction
 EXACT = 1e-9  # share of the squared extent of the centres: a smaller error in a difference of losses is rounding
-FAR = {4: 1e18, 8: 1e150}  # by the size of a number: where centres are that no row may be nearest to
+OUT_OF_REACH = {4: 1e18, 8: 1e150}  # by the size of a number: where centres are that no row may be nearest to
 DIGITS = 1e-3  # share of the smallest squared distance of two centres: a smaller error changes hardly any label
 
 
@@ -84,7 +84,7 @@ def to_kmeans(model: Any, task: Hashable | None = None) -> KMeans:
     if why is not None:
         warn_user(f"to_kmeans(task={task!r}) is not exact: {why}. Rows between clusters may get different labels.")
     centers[~held] = centers[held].mean(axis=0)
-    centers[~held, 0] = FAR[centers.dtype.itemsize]
+    centers[~held, 0] = OUT_OF_REACH[centers.dtype.itemsize]
     return _fitted(centers, getattr(model, "feature_names_in_", None))
 
 

@@ -13,7 +13,6 @@ import zipfile
 import zlib
 from copy import copy
 from dataclasses import fields, is_dataclass, replace
-from functools import cache
 from importlib.metadata import version
 from io import BytesIO
 from pathlib import Path
@@ -28,44 +27,26 @@ from ..engines import bring_here
 from ..estimators.publish import public
 from ._soundness import complete, estimators_in
 
+OURS = {  # modules, and their classes that files may hold
+    "_utils.tables": "Table", "certainty.selection": "Selection", "consensus.consensus": "Consensus",
+    "consensus.decisions": "ConsensusEvidence Decisions Matching", "core.centers": "Centers",
+    "core.couplings": "Projection Reconstruction", "core.covariances": "Diagonal Full Spherical",
+    "core.fitted": "Fitted Groups RowResults", "core.geometry": "Identity Tied",
+    "core.memberships": "Binary NonNegative Responsibilities", "core.model": "Model", "core.novelty": "Ordinary",
+    "core.pacing": "Schedule", "core.sharing": "Offsets Share Shrink", "core.streaming": "StreamSums",
+    "estimators.asi": "ASI", "estimators.baselines": "PerTask Pooled", "estimators.changes": "Changes Drift",
+    "estimators.harmony": "Harmonized", "estimators.lssmtc": "LSSMTC",
+    "estimators.mixture": "MultiTaskGaussianMixture", "estimators.spmtc": "SPMTC",
+    "inspection._labels": "LabelDescription", "preprocessing._table": "TablePreprocessor",
+}  # fmt: skip
 # Types of labels of tasks, and of scikit-learn's imputers; skops itself trusts NumPy, SciPy and scikit-learn otherwise.
 FOREIGN = ("datetime.date", "datetime.datetime", "datetime.timedelta", "datetime.timezone", "numpy.dtype")
+TRUSTED = (*(f"mtcluster.{module}.{name}" for module, names in OURS.items() for name in names.split()), *FOREIGN)
 SEAL = "mtcluster.json"  # part of a file with its checksum
 MAX_SAID = 300  # characters of an error
 MAX_BYTES = 2**33  # that a file may unpack to
 MAX_SCHEMA, MAX_SEAL = 2**28, 2**12  # bytes of the description of a model, and of the part with the checksum
 ROUTING, REQUESTS = "_metadata_request", "_requests_of_methods"  # attributes: scikit-learn's, and ours in files
-
-
-@cache
-def trusted_types() -> tuple[str, ...]:
-    """List the types that `load` makes, beside those that skops trusts."""
-    from .. import estimators
-    from .._utils.tables import Table
-    from ..certainty import Selection
-    from ..consensus import Consensus, ConsensusEvidence, Decisions, Matching
-    from ..core.centers import Centers
-    from ..core.couplings import Projection, Reconstruction
-    from ..core.covariances import COVARIANCES
-    from ..core.fitted import Fitted, Groups, RowResults
-    from ..core.geometry import Identity, Tied
-    from ..core.memberships import Binary, NonNegative, Responsibilities
-    from ..core.model import Model
-    from ..core.novelty import Ordinary
-    from ..core.pacing import Schedule
-    from ..core.sharing import Offsets, Share, Shrink
-    from ..core.streaming import StreamSums
-    from ..estimators.changes import Changes, Drift
-    from ..estimators.harmony import Harmonized
-    from ..inspection import LabelDescription
-    from ..preprocessing import TablePreprocessor
-
-    models = (getattr(estimators, name) for name in estimators.__all__)
-    records = (Fitted, RowResults, Groups, Model, Centers, Offsets, Share, Shrink, Identity, Tied, Ordinary, StreamSums)
-    forms = (*COVARIANCES.values(), Projection, Reconstruction, Binary, NonNegative, Responsibilities)
-    parts = (Changes, Consensus, ConsensusEvidence, Decisions, Drift, Matching, Schedule, Selection, Table)
-    classes = (*models, Harmonized, *records, *forms, *parts, LabelDescription, TablePreprocessor)
-    return tuple(sorted([*FOREIGN, *(f"{cls.__module__}.{cls.__qualname__}" for cls in classes)]))
 
 
 def dump(obj: Any, path: str | os.PathLike[str]) -> None:
@@ -165,7 +146,7 @@ def load(path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) -> Any:
     if is_sealed(data) is False:
         raise ValueError(f"{path} is damaged: its contents do not match its checksum.")
     try:
-        found = io.loads(data, trusted=list(trusted_types()))
+        found = io.loads(data, trusted=list(TRUSTED))
         for estimator in list(estimators_in(found)):
             _restore_requests(estimator)
     except Exception as error:
@@ -226,7 +207,7 @@ def _skops() -> Any:
 
 
 def _untrusted(io: Any, data: bytes) -> list[str]:
-    return sorted(set(io.get_untrusted_types(data=data)) - set(trusted_types()))
+    return sorted(set(io.get_untrusted_types(data=data)) - set(TRUSTED))
 
 
 def _here(value: Any) -> Any:

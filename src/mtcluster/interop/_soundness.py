@@ -47,49 +47,38 @@ def complete(value: Any) -> None:
 
 
 def _check_fitted(model: Any) -> None:
-    there = vars(model)
     wanted = {"fitted_": Fitted, "n_features_in_": int | np.integer}
     for name, kind in (wanted | {"decisions_": Decisions} if isinstance(model, MultiTaskClusterer) else wanted).items():
-        if not isinstance(there.get(name), kind):
+        if not isinstance(vars(model).get(name), kind):
             raise ValueError(f"{name} is missing, or something else")
-    fitted: Fitted = there["fitted_"]
-    sizes = {"d": int(there["n_features_in_"])}
-    fitted.check(sizes)
-    for where, one, values in _arrays(fitted):
-        _check_numbers(where, one, np.asarray(host(values)))
+    fitted: Fitted = model.fitted_
+    fitted.check({"d": int(model.n_features_in_)})
     m, c = fitted.sizes.shape
+    whole = {"rows.labels": (-1, c - 1), "rows.tasks": (0, m - 1)}
+    for name, one, values in _arrays(fitted):
+        found, (least, most) = np.asarray(host(values)), whole.get(name, (one.least, one.most))
+        number = found.dtype.kind in ("iu" if name in whole else "biuf")
+        if not number or (one.finite and not np.all((found >= least) & (found <= most))):
+            raise ValueError(f"{name} holds something else than numbers from {least:g} to {most:g}")
     if fitted.n_asked is not None and not 1 <= fitted.n_asked <= c:
         raise ValueError(f"n_clusters_ is {fitted.n_asked} of {c} numbers")
     names = fitted.tasks.tolist()
     if any(one in names[:k] for k, one in enumerate(names)):
         raise ValueError("tasks names a task twice")
     if isinstance(tied := fitted.centers.geometry.tied, Tied):
-        values = np.linalg.eigvalsh(tied.K)
-        if values[0] < -ROUNDED * abs(values[-1]) or values[-1] <= 0:
+        variances = np.linalg.eigvalsh(tied.K)
+        if variances[0] < -ROUNDED * abs(variances[-1]) or variances[-1] <= 0:
             raise ValueError("the covariance of the geometry is not positive definite")
-    for name, found, least, most in (("labels", fitted.rows.labels, -1, c), ("tasks", fitted.rows.tasks, 0, m)):
-        if found.dtype.kind not in "iu" or np.any((found < least) | (found >= most)):
-            raise ValueError(f"rows.{name} holds something else than whole numbers from {least} to {most - 1}")
 
 
 def _arrays(record: Record, where: str = "") -> Iterator[tuple[str, Declared, Array]]:
-    """List the arrays of a record and of those in it, with the way to them; labels of tasks are no numbers."""
+    """List the arrays of a record and of those in it, by the way to them; labels of tasks are no numbers."""
     for one in declared(type(record)):
-        values = getattr(record, one.name)
-        if values is not None and (where or one.name != "tasks"):
+        if (values := getattr(record, one.name)) is not None and (where or one.name != "tasks"):
             yield f"{where}{one.name}", one, values
     for part in fields(record):
         if isinstance(own := getattr(record, part.name), Record):
             yield from _arrays(own, f"{where}{part.name}.")
-
-
-def _check_numbers(name: str, one: Declared, found: Array) -> None:
-    if found.dtype.kind not in "biuf":
-        raise ValueError(f"{name} holds something else than numbers")
-    if one.finite and not np.all(np.isfinite(found)):
-        raise ValueError(f"{name} holds numbers that are not finite")
-    if np.isfinite([one.least, one.most]).any() and not np.all((found >= one.least) & (found <= one.most)):
-        raise ValueError(f"{name} holds numbers outside of {one.least:g} to {one.most:g}")
 
 
 def _try_out(model: Any) -> None:

@@ -203,12 +203,12 @@ class _TaskScorer:
         self.score = score
 
     def __call__(self, estimator: Any, X: Any, y: Any, tasks: Any = None) -> float:
-        """The score of a fitted model on rows of known classes."""
+        """Compute the score of a fitted model on rows of known classes."""
         labels = estimator.predict(X) if tasks is None else estimator.predict(X, tasks=tasks)
         return float(self.score(y, labels, column_of_tasks(X, tasks)[1]))
 
     def get_metadata_routing(self) -> MetadataRequest:
-        """The request for `tasks`."""
+        """Ask for `tasks`."""
         request = MetadataRequest(owner=self)
         request.score.add_request(param="tasks", alias=True)
         return request

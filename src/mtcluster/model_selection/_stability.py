@@ -32,8 +32,8 @@ from ._stability_result import Stability, table_of
 
 __all__ = ["Stability", "stability"]
 
-N_REFERENCES = 10  # data sets without clusters
-N_SEEDINGS = 2  # starts of a refit, beside the clusters of the model
+REFERENCES = 10  # data sets without clusters
+SEEDINGS = 2  # starts of a refit, beside the clusters of the model
 
 
 def stability(
@@ -104,7 +104,7 @@ def stability(
     reader = SPMTC()
     with (
         open_rows(reader, X, tasks, reset=True, sample_weight=None, centered=True) as engine,
-        bar(N_REFERENCES + 3, "fitting again", verbose) as step,
+        bar(REFERENCES + 3, "fitting again", verbose) as step,
     ):
         if sum(engine.sizes) != len(labels):
             raise ValueError(
@@ -122,7 +122,7 @@ def stability(
         view = view_of(engine, Consensus(), frame.offset, frame.measured, (seed, seed))
         own = [labels[codes == k] + noise for k in range(len(names))]
         setting = _setting(view, own, c, frame)
-        [found] = gather(view, [setting], n_refits, N_REFERENCES, N_SEEDINGS, seed, tell=step)
+        [found] = gather(view, [setting], n_refits, REFERENCES, SEEDINGS, seed, tell=step)
         confidence = _confidence(model, engine, view, found, own, codes)
         moved = _location_share(view, setting, frame.offset, seed)
         step()
@@ -140,14 +140,14 @@ class _Frame:
 
 
 def rows_without_values(engine: Engine) -> Array:
-    """(n,) rows that have no value at all: nothing can be said of them."""
+    """Find rows (n,) that have no value at all: nothing can be said of them."""
     if not engine.gaps:
         return np.zeros(sum(engine.sizes), dtype=bool)
     return np.asarray(host(engine.gather(engine.apply(empty_rows, outputs=1, lazy=True)[0], bool)))
 
 
 def _frame(model: Any, names: list[Any], c: int) -> _Frame:
-    """What the model decided; `names` of the tasks that came with its rows, and c clusters."""
+    """Tell what the model decided; `names` of the tasks that came with its rows, and c clusters."""
     made, m, known = getattr(model, "decisions_", None), len(names), host(model.tasks_).tolist()
     pooled = getattr(model, "_pools_tasks", False)  # its tasks are one data set
     if known != names and not pooled:
@@ -162,7 +162,7 @@ def _frame(model: Any, names: list[Any], c: int) -> _Frame:
 
 
 def _setting(view: View, own: list[Array], c: int, frame: _Frame) -> Setting:
-    """The labels of the sample, and what is known about the tasks; clusters without rows are left out."""
+    """Gather the labels of the sample, and what is known about the tasks; clusters without rows are left out."""
     labels = [all_[at] for all_, at in zip(own, view.positions, strict=True)]
     held = np.stack([np.bincount(one, minlength=c) > 0 for one in own])
     holds = (frame.holds | held) & np.any([np.isin(range(c), one) for one in labels], axis=0)
@@ -171,7 +171,7 @@ def _setting(view: View, own: list[Array], c: int, frame: _Frame) -> Setting:
 
 
 def _confidence(model: Any, engine: Engine, view: View, found: Evidence, own: list[Array], codes: Array) -> Array:
-    """(n,) the share of the refits to halves that keep a row with its cluster."""
+    """Compute the share (n,) of the refits to halves that keep a row with its cluster."""
     confidence, halves = np.zeros(len(codes)), np.flatnonzero(found.halves)
     kept = np.split(found.agreement.kept[halves].mean(axis=0), np.cumsum([len(at) for at in view.positions])[:-1])
     sampled = [len(at) == len(one) for at, one in zip(view.positions, own, strict=True)]
@@ -200,7 +200,7 @@ def _others(
 
 
 def _shape(model: Any, engine: Engine, setting: Setting) -> Model:
-    """The model as it labels rows, whatever its centres are."""
+    """Take the model as it labels rows, whatever its centres are."""
     if not hasattr(model, "decisions_"):
         offsets = task_offsets(engine, "mean") if getattr(model, "center", False) else Offsets.none()
         return Model(setting.n_clusters, Share.of(setting.within_weight), setting.n_clusters, offsets=offsets)
@@ -215,7 +215,7 @@ def _location_share(view: View, setting: Setting, offset: str, seed: int) -> flo
     b = np.zeros_like(setting.offsets) if setting.offsets.any() else centered(view.rows)
     other = replace(setting, offsets=b, holds=setting.anywhere, labelled=False)
     whole = [Part([np.ones(len(own)) for own in setting.labels])]
-    fit = refit(view.rows, other, whole, view.measured, N_SEEDINGS, np.random.default_rng([seed, 9]))
+    fit = refit(view.rows, other, whole, view.measured, SEEDINGS, np.random.default_rng([seed, 9]))
     kept = agreement(fit, view.codes, view.weights).kept[0]
     return float(view.weights @ ~kept / view.weights.sum())
 
@@ -229,7 +229,7 @@ def _result(
     noise: int,
     n_refits: int,
 ) -> Stability:
-    """The numbers without the rows that belong to no cluster, the verdict, and the table."""
+    """Gather the numbers without the rows that belong to no cluster, the verdict, and the table."""
     clusters, cells = found.cluster_stability[noise:], found.cell_stability[:, noise:]
     between = ratios(found.counts)[noise:, noise:]
     verdict = judge(found.overall, found.reference, between)

@@ -93,7 +93,7 @@ class Stability:
         return sentences_and_table(self.sentences, self.table)
 
     def plot(self, ax: Any = None) -> Any:
-        """The stability of each cluster, and of data without clusters.
+        """Draw the stability of each cluster, and of data without clusters.
 
         Parameters
         ----------
@@ -111,7 +111,7 @@ class Stability:
 
 
 def table_of(clusters: Array, cells: Array, between: Array, sizes: Array, tasks: list[Any]) -> Table:
-    """A row for each cluster."""
+    """Make a row for each cluster."""
     both = np.fmax(between, between.T)
     rows = []
     for j, size in enumerate(sizes.tolist()):

@@ -62,7 +62,7 @@ def plot_drift(model: Any, ax: Any = None) -> Axes:
 
 
 def _away(events: list[dict[str, Any]], cluster: int, last: int) -> set[int]:
-    """The batches in which a cluster was gone."""
+    """Find the batches in which a cluster was gone."""
     found: set[int] = set()
     for event in events:
         if event["cluster"] == cluster and event["event"] in ("vanished", "died"):

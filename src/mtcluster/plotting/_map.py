@@ -10,7 +10,6 @@ import numpy as np
 
 from .._utils.tasks import positions
 from ..core.arrays import Array
-from ..core.fitted import RowResults
 from ..inspection import easiness
 from ..inspection._subject import subject_of
 from ._style import (
@@ -29,7 +28,7 @@ from ._style import (
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-MARKERS = "o^sDvPX*<>"
+TASK_MARKERS = "o^sDvPX*<>"
 
 
 def plot_tasks(
@@ -79,9 +78,8 @@ def plot_tasks(
     if color not in ("cluster", "task", "easiness"):
         raise ValueError(f"color={color!r} should be 'cluster', 'task' or 'easiness'.")
     subject = subject_of(model, "plot_tasks")
-    found = subject.rows
-    points, labels = _points(found, axes)
-    shown, rows = _shown(subject.tasks, tasks), found.map_rows
+    found, (rows, places), shown = subject.rows, subject.map, _shown(subject.tasks, tasks)
+    points, labels = _points(places, found.losses[rows], axes)
     codes, clusters = found.tasks[rows], found.labels[rows]
     hidden, easy = ~np.isin(codes, shown), color == "easiness"
     entries = _entries(color, task_names(model, alone=True), shown, clusters[~hidden], bool(hidden.any()))
@@ -96,7 +94,7 @@ def plot_tasks(
     for k in shown:
         own = codes == k
         drawn = ax.scatter(
-            *points[own].T, c=values[own], marker=MARKERS[k % len(MARKERS)], alpha=0.75, zorder=2, **style
+            *points[own].T, c=values[own], marker=TASK_MARKERS[k % len(TASK_MARKERS)], alpha=0.75, zorder=2, **style
         )
     _number_clusters(ax, points[~hidden], clusters[~hidden])
     ax.set(xlabel=labels[0], ylabel=labels[1])
@@ -120,16 +118,12 @@ def _shown(known: list[Any], tasks: Iterable[Any] | None) -> list[int]:
     return sorted({k for k in found if k is not None})
 
 
-def _points(rows: RowResults, axes: Sequence[int]) -> tuple[Array, tuple[str, str]]:
+def _points(Y: Array, losses: Array, axes: Sequence[int]) -> tuple[Array, tuple[str, str]]:
     """Find coordinates (k, 2) of the rows of the map, and their labels."""
-    Y, at = rows.map, rows.map_rows
-    assert Y is not None
-    assert at is not None
     if Y.shape[1] == 1:
         if tuple(axes) != (0, 1):
             raise ValueError(f"axes={tuple(axes)}, but the map has one direction: only axes=(0, 1) can be drawn.")
-        distance = np.sqrt(rows.losses[at])
-        return np.column_stack([Y[:, 0], distance]), ("shared direction 1", "distance from the reconstruction")
+        return np.column_stack([Y[:, 0], np.sqrt(losses)]), ("shared direction 1", "distance from the reconstruction")
     try:
         first, second = (index(axis) for axis in axes)
         right = first != second and {first, second} <= set(range(Y.shape[1]))
@@ -155,5 +149,7 @@ def _entries(color: str, names: list[str], shown: list[int], clusters: Array, hi
         entries += [mark("o", colors([j])[0], name) for j, name in sorted(named, key=lambda entry: entry[0] < 0)]
     if len(names) > 1:
         shades = colors(shown) if color == "task" else [GREY] * len(shown)
-        entries += [mark(MARKERS[k % len(MARKERS)], shade, names[k]) for k, shade in zip(shown, shades, strict=True)]
+        entries += [
+            mark(TASK_MARKERS[k % len(TASK_MARKERS)], shade, names[k]) for k, shade in zip(shown, shades, strict=True)
+        ]
     return [*entries, *([mark("o", LIGHT, "other tasks")] if hidden else [])]

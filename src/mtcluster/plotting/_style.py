@@ -16,13 +16,13 @@ COLORS = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#F0
 BLUE, ORANGE, GREY, LIGHT, INK = COLORS[0], COLORS[3], "#59616A", "#D9DDE2", "#1C1F23"
 SHADES = ((0.0, 0.0), (0.0, 0.45), (1.0, 0.55))  # rounds of the palette: unchanged, towards black, towards white
 INSIDE = 4  # entries of a legend that may be placed among the data
-LINES = 18  # entries per column of a legend
+COLUMN_ENTRIES = 18  # entries per column of a legend
 CHARACTERS = 24  # of the name of a task
 ENTRY, LETTER = 0.45, 0.075  # inches that an entry of a legend takes beside its name, and a letter of the name
 
 
 def new_axes(ax: Any, size: tuple[float, float], beside: list[Any] | None = None) -> Any:
-    """The axes given, or new ones of about this size in a figure of pyplot, with room for a legend beside them.
+    """Take the axes given, or make new ones of about this size in a figure of pyplot, with room for a legend.
 
     The tight layout is computed at every draw, so that `tight_layout` of the user changes nothing and does not warn.
     """
@@ -33,7 +33,7 @@ def new_axes(ax: Any, size: tuple[float, float], beside: list[Any] | None = None
 
 
 def matplotlib(module: str) -> Any:
-    """A module of matplotlib."""
+    """Import a module of matplotlib."""
     try:
         return import_module(f"matplotlib.{module}")
     except ImportError as error:
@@ -41,7 +41,7 @@ def matplotlib(module: str) -> Any:
 
 
 def attribute(model: Any, name: str, function: str) -> Any:
-    """A fitted attribute, or an error that says which models have it."""
+    """Read a fitted attribute, or raise an error that says which models have it."""
     check_is_fitted(model)
     if not hasattr(model, name):
         raise TypeError(
@@ -59,7 +59,7 @@ def task_names(model: Any, alone: bool = False) -> list[str]:
 
 
 def colors(numbers: Iterable[int]) -> Array:
-    """A colour per number, (n, 3); darker from the eighth on, lighter from the fifteenth on; grey for -1."""
+    """Choose a colour per number, (n, 3); darker from the eighth on, lighter from the fifteenth on; grey for -1."""
     *base, grey = np.array([[int(code[i : i + 2], 16) / 255 for i in (1, 3, 5)] for code in (*COLORS, GREY)])
     shades = np.concatenate([base + (target - np.array(base)) * share for target, share in SHADES])
     wanted = np.asarray(list(numbers), dtype=int)
@@ -68,13 +68,13 @@ def colors(numbers: Iterable[int]) -> Array:
 
 def legend_columns(entries: list[Any]) -> int:
     """Columns of a legend beside the data; 0 if it is short enough to be placed among them."""
-    return 0 if len(entries) <= INSIDE else -(-len(entries) // LINES)
+    return 0 if len(entries) <= INSIDE else -(-len(entries) // COLUMN_ENTRIES)
 
 
 def legend_width(entries: list[Any]) -> float:
     """About how many inches a legend takes beside the data."""
     longest = max((len(entry.get_label()) for entry in entries), default=0)
-    return (ENTRY + LETTER * longest) * -(-len(entries) // LINES)
+    return (ENTRY + LETTER * longest) * -(-len(entries) // COLUMN_ENTRIES)
 
 
 def add_legend(ax: Any, entries: list[Any], inside: bool = False) -> None:
@@ -91,5 +91,5 @@ def add_legend(ax: Any, entries: list[Any], inside: bool = False) -> None:
 
 
 def mark(marker: str, color: Any, label: str) -> Any:
-    """A marker as an entry of a legend."""
+    """Make a marker as an entry of a legend."""
     return matplotlib("lines").Line2D([], [], linestyle="none", marker=marker, color=color, label=label, markersize=6)

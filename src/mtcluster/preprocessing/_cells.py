@@ -13,19 +13,19 @@ import numpy as np
 from ._columns import TableError
 from ._findings import Finding, option, shown
 
-BYTES = (bytes, bytearray, memoryview)
+BINARY = (bytes, bytearray, memoryview)
 NESTED = (list, tuple, dict, set, frozenset, np.ndarray)
-ODD = ("bytes", "mixed")  # what pandas calls columns that may hold them
+UNCLEAR = ("bytes", "mixed")  # what pandas calls columns that may hold them
 
 
 def single_values(frame: Any) -> Any:
-    """A data frame with texts in the place of bytes; a column whose cells are no single values is refused by name."""
+    """Read a data frame with texts in the place of bytes; columns of cells that are no single values are refused."""
     changed = {name: as_single(frame[name]) for name in frame.columns if may_be_odd(frame[name])}
     return frame.assign(**changed) if changed else frame
 
 
 def told_cells(frame: Any, where: Callable[[int], str]) -> tuple[Any, list[Finding]]:
-    """A data frame of single values, whatever its cells are, and what is wrong with some of them."""
+    """Make a data frame of single values, whatever its cells are, and what is wrong with some of them."""
     changed, found = {}, []
     for name in frame.columns:
         if not may_be_odd(frame[name]):
@@ -50,21 +50,21 @@ def told_cells(frame: Any, where: Callable[[int], str]) -> tuple[Any, list[Findi
 
 
 def may_be_odd(column: Any) -> bool:
-    """Whether cells of a column of a data frame may be no single values."""
+    """Tell whether cells of a column of a data frame may be no single values."""
     from pandas.api.types import infer_dtype
 
     if column.dtype == object:
-        return infer_dtype(column, skipna=True) in ODD
-    return str(column.dtype) == "category" and infer_dtype(column.cat.categories) in ODD
+        return infer_dtype(column, skipna=True) in UNCLEAR
+    return str(column.dtype) == "category" and infer_dtype(column.cat.categories) in UNCLEAR
 
 
 def as_single(column: Any, *, strict: bool = True) -> Any:
-    """A column with texts in the place of bytes; if not `strict`, also of bytes that are no text, and of lists."""
+    """Make a column with texts in the place of bytes; if not `strict`, also of bytes that are no text, and of lists."""
     import pandas as pd
 
     values = column.to_numpy(dtype=object, copy=True)
     for i, value in enumerate(values):
-        if isinstance(value, BYTES):
+        if isinstance(value, BINARY):
             try:
                 values[i] = bytes(value).decode("utf-8", "strict" if strict else "replace")
             except UnicodeDecodeError as error:

@@ -144,7 +144,7 @@ def examined(draft: Draft) -> TableCheck:
 
 
 def _used(X: Any, roles: Sequence[Any], features: Sequence[str], text: Sequence[str]) -> list[str]:
-    """The columns to cluster by."""
+    """Find the columns to cluster by."""
     others = [name for name in roles if isinstance(name, str)]
     absent = [name for name in (*others, *features, *text) if name not in X.columns]
     if absent:
@@ -153,7 +153,7 @@ def _used(X: Any, roles: Sequence[Any], features: Sequence[str], text: Sequence[
 
 
 def _labels(X: Any, values: Any) -> Array | None:
-    """A column, or one value per row, as texts; None where there is none."""
+    """Read a column, or one value per row, as texts; None where there is none."""
     if values is None:
         return None
     import pandas as pd

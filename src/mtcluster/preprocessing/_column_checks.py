@@ -15,7 +15,7 @@ from ._columns import TableError, as_numbers, column_kind, holds_dates, holds_te
 from ._dates import dates_in
 from ._draft import Draft
 from ._findings import Finding, one_option, option, shown
-from ._identifiers import LEAST, identifier, ranks
+from ._identifiers import ENOUGH_ROWS, identifier, ranks
 from ._markers import without_markers
 
 MANY = 8  # columns whose missing values are told one by one
@@ -62,7 +62,7 @@ def stand_ins(draft: Draft) -> Iterator[Finding]:
 
 
 def _stand_in(column: Any) -> float | None:
-    """A number of nines, at an end of the values and far from the others; None if there is none."""
+    """Find a number of nines, at an end of the values and far from the others; None if there is none."""
     if column.dtype.kind not in "iuf":
         return None
     values, counts = np.unique(column.dropna().to_numpy(dtype=np.float64), return_counts=True)
@@ -122,7 +122,7 @@ def identifiers(draft: Draft) -> Iterator[Finding]:
 
 
 def _described_otherwise(column: Any) -> bool:
-    """Whether a column holds dates, or numbers some of which are written wrongly."""
+    """Tell whether a column holds dates, or numbers some of which are written wrongly."""
     return holds_dates(column) or (holds_texts(column) and (bool(_written(column)) or mostly_numbers(column)))
 
 
@@ -177,7 +177,7 @@ def _copies_with_gaps(draft: Draft, names: list[str]) -> dict[str, str]:
     if not gaps.any() or len(numbers) > PAIRED:
         return {}
     found: dict[str, str] = {}
-    alike = draft.X[numbers].corr(min_periods=max(LEAST, len(draft.X) // 2)).abs().to_numpy() > 1 - 10.0**-COPIES
+    alike = draft.X[numbers].corr(min_periods=max(ENOUGH_ROWS, len(draft.X) // 2)).abs().to_numpy() > 1 - 10.0**-COPIES
     for i, j in zip(*np.nonzero(np.triu(alike, 1)), strict=True):
         more, less = sorted((numbers[i], numbers[j]), key=lambda name: -gaps[name])
         if gaps[more] and more not in draft.wanted and less not in found:
@@ -271,7 +271,7 @@ def _one_per_task(column: Any, codes: Array) -> bool:
 
 
 def _content(column: Any) -> Any:
-    """What tells whether two columns say the same: numbers up to units, categories up to names."""
+    """Extract what tells whether two columns say the same: numbers up to units, categories up to names."""
     import pandas as pd
 
     if column.dtype.kind in "iuf":
@@ -294,7 +294,7 @@ def _content(column: Any) -> Any:
 
 
 def _written(column: Any) -> list[str]:
-    """The formats in which all texts of a column are dates."""
+    """Find the formats in which all texts of a column are dates."""
     return dates_in(column) if holds_texts(column) else []
 
 
@@ -307,7 +307,7 @@ def _are(what: str, names: Sequence[str]) -> str:
 
 
 def column_spreads(X: Any) -> Array:
-    """The standard deviation of each column of a matrix, dense or sparse, over the values that are there."""
+    """Compute the standard deviation of each column of a matrix, dense or sparse, over the values that are there."""
     if sparse.issparse(X):
         mean = np.asarray(X.mean(axis=0)).ravel()
         return np.sqrt(np.maximum(np.asarray(X.multiply(X).mean(axis=0)).ravel() - mean**2, 0))

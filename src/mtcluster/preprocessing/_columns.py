@@ -15,7 +15,7 @@ from ..core.arrays import Array
 MAX_CATEGORIES = 50  # different values of a column that is one-hot encoded
 MIN_NUMBERS = 0.5  # share of numbers above which the other values of a column are mistakes, not categories
 LARGEST = 1e150  # numbers up to which sums of squares can be computed
-MISSING = "(missing)"  # the category of a missing value
+MISSING_CATEGORY = "(missing)"  # the category of a missing value
 
 
 class TableError(ValueError):
@@ -52,7 +52,7 @@ class TableError(ValueError):
 
 
 def column_kind(column: Any) -> str:
-    """Whether a column holds numbers ("number") or categories ("category"); anything else is refused."""
+    """Tell whether a column holds numbers ("number") or categories ("category"); anything else is refused."""
     kind = _dtype_kind(column)
     if kind == "date":
         advice = "convert them to numbers, or leave the column out"
@@ -67,7 +67,7 @@ def column_kind(column: Any) -> str:
 
 
 def as_frame(X: Any, numbers: list[str], categories: list[str], texts: list[str]) -> Any:
-    """A data frame of floats and strings, with the columns of each kind in this order."""
+    """Make a data frame of floats and strings, with the columns of each kind in this order."""
     import pandas as pd
 
     convert = {as_numbers: numbers, as_categories: categories, as_texts: texts}
@@ -75,7 +75,7 @@ def as_frame(X: Any, numbers: list[str], categories: list[str], texts: list[str]
 
 
 def as_numbers(column: Any) -> Array:
-    """A column as floats, NaN where a value is missing."""
+    """Write a column as floats, NaN where a value is missing."""
     try:
         values = column.to_numpy(dtype=np.float64, na_value=np.nan)
     except (TypeError, ValueError):
@@ -96,26 +96,26 @@ def as_numbers(column: Any) -> Array:
 
 
 def as_categories(column: Any) -> Array:
-    """A column as strings; whole numbers are written as such, even if a missing value made them floats."""
+    """Write a column as strings; whole numbers are written as such, even if a missing value made them floats."""
     whole = column.dtype.kind == "f" and bool((column.dropna() % 1 == 0).all())
     values = (column.astype("Int64") if whole else column).astype(object)
-    return values.where(column.notna(), MISSING).astype(str).to_numpy(dtype=object)
+    return values.where(column.notna(), MISSING_CATEGORY).astype(str).to_numpy(dtype=object)
 
 
 def as_texts(column: Any) -> Array:
-    """A column as strings, empty where a text is missing."""
+    """Write a column as strings, empty where a text is missing."""
     return column.astype(object).where(column.notna(), "").astype(str).to_numpy(dtype=object)
 
 
 def missing_values(counts: Mapping[str, int]) -> TableError:
-    """The refusal of missing values where the output is sparse, given their number per column."""
+    """Make the refusal of missing values where the output is sparse, given their number per column."""
     where = f"{count(len(counts), 'column')}: {counts_listed(counts)}"
     problem = f"texts, TF-IDF and sparse matrices cannot hold missing values, and values are missing in {where}"
     return TableError(problem, "fill them in, or fit with impute='median'", kind="missing")
 
 
 def no_values() -> TableError:
-    """The refusal of data without a single value."""
+    """Make the refusal of data without a single value."""
     return TableError("no column has a value", "give rows with values", kind="empty")
 
 
@@ -125,12 +125,12 @@ def counts_listed(counts: Mapping[str, int]) -> str:
 
 
 def holds_dates(column: Any) -> bool:
-    """Whether the type of a column is that of dates."""
+    """Tell whether the type of a column is that of dates."""
     return _dtype_kind(column) == "date"
 
 
 def holds_texts(column: Any) -> bool:
-    """Whether the type of a column is that of texts."""
+    """Tell whether the type of a column is that of texts."""
     return column.dtype.kind not in "iufbmMc" and not holds_dates(column)
 
 
@@ -148,7 +148,7 @@ def _dtype_kind(column: Any) -> str:
 
 
 def mostly_numbers(column: Any) -> bool:
-    """Whether a column of texts should hold numbers, some of which are written wrongly."""
+    """Tell whether a column of texts should hold numbers, some of which are written wrongly."""
     try:
         _refuse_mistakes(column, MIN_NUMBERS)
     except TableError:

@@ -10,7 +10,7 @@ import numpy as np
 from ..core.arrays import Array
 from ._columns import holds_dates, holds_texts
 
-PARTS = ("year", "month", "days")  # that a date can be turned into
+DATE_PARTS = ("year", "month", "days")  # that a date can be turned into
 FORMATS = ("%Y-%m-%d", "%Y/%m/%d", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%Y-%m-%d %H:%M:%S", "%Y/%m/%d %H:%M:%S",
            "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M", "%d.%m.%Y %H:%M", "%d/%m/%Y %H:%M", "%m/%d/%Y %H:%M")  # fmt: skip
 DAY = 86_400.0  # seconds
@@ -26,7 +26,7 @@ class DatesMixin:
 
     def _fit_dates(self, X: Any) -> None:
         """Find the columns of dates, and the first day of each."""
-        wrong = [part for part in self.dates if part not in PARTS]
+        wrong = [part for part in self.dates if part not in DATE_PARTS]
         if wrong:
             raise ValueError(f"dates={list(self.dates)!r} should hold 'year', 'month' and 'days' only.")
         for name in X.columns if self.dates else ():
@@ -38,7 +38,7 @@ class DatesMixin:
                 self.dates_[name] = (written[0] if written else None, float(np.nanmin(days_of(dates))))
 
     def _without_dates(self, X: Any) -> Any:
-        """The table with numbers in the place of dates, called "born (year)"."""
+        """Make the table with numbers in the place of dates, called "born (year)"."""
         for name, (written, first) in self.dates_.items():
             same = written if holds_texts(X[name]) else None
             numbers = date_numbers(as_dates(X[name], same), self.dates, first)
@@ -51,7 +51,7 @@ class DatesMixin:
 
 
 def dates_in(column: Any) -> list[str]:
-    """The formats in which all values of a column of texts are dates; empty if there is none."""
+    """Find the formats in which all values of a column of texts are dates; empty if there is none."""
     given = column.dropna().astype(str).str.strip()
     if not len(given) or not given.head(100).str.fullmatch(r"\d{1,4}[-./]\d{1,2}[-./]\d{1,4}.*").all():
         return []
@@ -61,7 +61,7 @@ def dates_in(column: Any) -> list[str]:
 
 
 def as_dates(column: Any, written: str | None = None) -> Any:
-    """A column of dates, or of texts in one format, as pandas' type of dates without a time zone."""
+    """Write a column of dates, or of texts in one format, as pandas' type of dates without a time zone."""
     import pandas as pd
 
     values = column.astype(str).str.strip().where(column.notna()) if written else column
@@ -70,7 +70,7 @@ def as_dates(column: Any, written: str | None = None) -> Any:
 
 
 def date_numbers(dates: Any, parts: Sequence[str], origin: float) -> dict[str, Array]:
-    """The parts of dates as numbers, NaN where one is missing; days are counted from `origin`, in days since 1970."""
+    """Write parts of dates as numbers, NaN where one is missing; days count from `origin`, in days since 1970."""
     found = {"year": dates.dt.year, "month": dates.dt.month, "days": days_of(dates) - origin}
     return {part: np.asarray(found[part], dtype=np.float64) for part in parts}
 

@@ -54,7 +54,7 @@ class Draft:
         self.left_out += names
 
     def codes(self) -> Array:
-        """The tasks as whole numbers."""
+        """Number the tasks of the rows."""
         if self.tasks is None:
             return np.zeros(len(self.rows), dtype=int)
         return np.unique(np.array([str(task) for task in self.tasks]), return_inverse=True)[1]

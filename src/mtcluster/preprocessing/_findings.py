@@ -14,7 +14,7 @@ from .._utils.tables import Table
 from .._utils.text import count
 from ..core.arrays import Array
 
-SHOWN = 60  # characters of a name in a message
+NAME_LENGTH = 60  # characters of a name in a message
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ class TableCheck:
 
 
 def lines_of(findings: Iterable[Finding]) -> list[str]:
-    """One line for each finding, and the option below it."""
+    """Write one line for each finding, and the option below it."""
     lines = []
     for one in findings:
         lines.append(f"- {'Stops the fit: ' * one.stops}{one.found} {one.done}".rstrip())
@@ -121,7 +121,7 @@ def lines_of(findings: Iterable[Finding]) -> list[str]:
 
 
 def option(name: str, *values: str) -> str:
-    r"""An option of the command line with a list of values, quoted so that it can be pasted into a shell.
+    r"""Write an option of the command line with a list of values, quoted so that it can be pasted into a shell.
 
     Examples
     --------
@@ -134,11 +134,11 @@ def option(name: str, *values: str) -> str:
 
 
 def one_option(name: str, value: str) -> str:
-    """An option of the command line with one value, quoted so that it can be pasted into a shell."""
+    """Write an option of the command line with one value, quoted so that it can be pasted into a shell."""
     return f"{name} {shlex.quote(value)}"
 
 
 def shown(name: object) -> str:
-    """A name in quotes, shortened if it is long."""
+    """Write a name in quotes, shortened if it is long."""
     text = str(name)
-    return repr(text if len(text) <= SHOWN else text[: SHOWN - 1] + "…")
+    return repr(text if len(text) <= NAME_LENGTH else text[: NAME_LENGTH - 1] + "…")

@@ -9,17 +9,17 @@ import numpy as np
 
 from ..core.arrays import Array
 
-LEAST = 8  # rows that say anything about a column
+ENOUGH_ROWS = 8  # rows that say anything about a column
 SURPRISE = 14.0  # −log of the probability that values of chance do not repeat, from which they are numbers of rows
 DECIMALS = 4  # of numbers that may lie on a grid
-SEVERAL = 3.0  # words of a text, on average, rather than of a name
-NAMED = re.compile(r"(^|[^a-z])(id|ids|uuid|guid|rowid|idx|barcode)([^a-z]|$)|(^|[^a-z])(nr|no)$")
+WORDY = 3.0  # words of a text, on average, rather than of a name
+CALLED = re.compile(r"(^|[^a-z])(id|ids|uuid|guid|rowid|idx|barcode)([^a-z]|$)|(^|[^a-z])(nr|no)$")
 HUMPS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
 def ranks(column: Any) -> bool:
-    """Whether a column numbers the rows in another order than theirs, as ranks do, and is not called an identifier."""
-    if column.dtype.kind not in "iuf" or len(column) < LEAST or _called_id(str(column.name)):
+    """Tell whether a column numbers the rows in another order than theirs, as ranks do, and is called no identifier."""
+    if column.dtype.kind not in "iuf" or len(column) < ENOUGH_ROWS or _called_id(str(column.name)):
         return False
     values = column.to_numpy(dtype=np.float64)
     whole = _on_grid(values)
@@ -35,13 +35,13 @@ def identifier(column: Any, codes: Array) -> str:
     """
     given = column.notna().to_numpy()
     values, codes = column[given], codes[given]
-    if len(values) < LEAST:
+    if len(values) < ENOUGH_ROWS:
         return ""
     if column.dtype.kind in "iuf":
         return _numbers_rows(values.to_numpy(dtype=np.float64), codes, str(column.name))
     if column.dtype.kind == "b" or str(column.dtype) in ("boolean", "category"):
         return ""
-    if values.nunique() == len(values) and _words(values) < SEVERAL:
+    if values.nunique() == len(values) and _words(values) < WORDY:
         return "names each row: no value occurs twice"
     return ""
 
@@ -58,7 +58,7 @@ def _numbers_rows(values: Array, codes: Array, name: str) -> str:
     if len(np.unique(codes)) > 1 and (surprise or _surprise(whole, codes)) > SURPRISE:
         return "numbers the rows of each task: no value occurs twice in one"
     distinct = len(np.unique(whole))
-    if _called_id(name) and np.all(values % 1 == 0) and distinct > max(LEAST, np.sqrt(len(whole))):
+    if _called_id(name) and np.all(values % 1 == 0) and distinct > max(ENOUGH_ROWS, np.sqrt(len(whole))):
         return f"has the name of an identifier, and {distinct} different whole numbers"
     return ""
 
@@ -78,7 +78,7 @@ def _on_grid(values: Array) -> Array | None:
 
 
 def _surprise(whole: Array, codes: Array) -> float:
-    """How surprising it is that no value occurs twice in a task: −log of its probability; 0 if one does.
+    """Tell how surprising it is that no value occurs twice in a task: −log of its probability; 0 if one does.
 
     Of n values drawn from r possible ones none occurs twice with a probability of about exp(−n² / 2r). Measured values
     do repeat unless they are recorded finely; numbers of rows never do.
@@ -93,10 +93,10 @@ def _surprise(whole: Array, codes: Array) -> float:
 
 
 def _words(values: Any) -> float:
-    """The mean number of words of texts."""
+    """Compute the mean number of words of texts."""
     return float(np.mean([len(str(value).split()) for value in values.head(1000)]))
 
 
 def _called_id(name: str) -> bool:
-    """Whether a name is that of an identifier, such as patient_id, PatientID or No."""
-    return NAMED.search(HUMPS.sub(" ", name).lower()) is not None
+    """Tell whether a name is that of an identifier, such as patient_id, PatientID or No."""
+    return CALLED.search(HUMPS.sub(" ", name).lower()) is not None

@@ -14,7 +14,7 @@ from ._columns import LARGEST, TableError, missing_values, no_values
 
 
 def is_table(X: Any) -> bool:
-    """Whether X is a data frame."""
+    """Tell whether X is a data frame."""
     return hasattr(X, "iloc")
 
 
@@ -40,11 +40,11 @@ class InputMixin:
         return X
 
     def _missing_in(self, X: Any) -> dict[str, int]:
-        """The number of missing values of the columns that are used, in rows that need not be those of `fit`."""
+        """Count the missing values of the columns that are used, in rows that need not be those of `fit`."""
         return (self._checked_table if self.is_table_ else self._checked_matrix)(X, reset=False)[1]
 
     def _checked_table(self, X: Any, reset: bool) -> tuple[Any, dict[str, int]]:
-        """A data frame with names, and the number of missing values of the columns that are used."""
+        """Read a data frame with names, and the number of missing values of the columns that are used."""
         X = X.set_axis([str(name) for name in X.columns], axis=1)
         if not X.columns.is_unique:
             raise ValueError(f"X has several columns named {X.columns[X.columns.duplicated()][0]!r}.")
@@ -58,7 +58,7 @@ class InputMixin:
         return X, {name: n for name, n in counts.items() if name not in self.left_out_}
 
     def _checked_matrix(self, X: Any, reset: bool) -> tuple[Any, dict[str, int]]:
-        """A matrix without features that had no value in `fit`, and the number of its missing values."""
+        """Read a matrix without features that had no value in `fit`, and the number of its missing values."""
         X = validate_data(self, X, reset=reset, accept_sparse="csr", ensure_all_finite=False)
         values = X.data if sparse.issparse(X) else X
         if np.isinf(values).any():

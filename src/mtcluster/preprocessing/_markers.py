@@ -11,7 +11,7 @@ MOST = 0.5  # share of the other values that are numbers, from which a marker st
 
 
 def without_markers(column: Any, asked: Sequence[str]) -> tuple[Any, dict[str, int]]:
-    """A column of texts with markers as missing values, and how often each was there.
+    """Make a column of texts with markers as missing values, and how often each was there.
 
     Markers in a column that is otherwise of numbers make it one; in a column of categories only those count that are no
     words. `asked` are further ones, which the user has named, and may be numbers.

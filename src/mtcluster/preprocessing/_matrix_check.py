@@ -12,7 +12,7 @@ from ._column_checks import column_spreads, uneven
 from ._draft import Draft
 from ._findings import Finding, shown
 
-SAMPLE = 20_000  # rows from which spreads are estimated
+SPREAD_SAMPLE = 20_000  # rows from which spreads are estimated
 
 
 def numbers(draft: Draft) -> Iterator[Finding]:
@@ -24,7 +24,7 @@ def numbers(draft: Draft) -> Iterator[Finding]:
         stops = sparse.issparse(X)
         done = "A sparse matrix cannot hold them; to fill them:" if stops else "They stay missing."
         yield Finding("missing", (), f"{count(gaps, 'missing value')}.", done, "--impute median", stops)
-    some = X if X.shape[0] <= SAMPLE else X[:: -(-X.shape[0] // SAMPLE)]
+    some = X if X.shape[0] <= SPREAD_SAMPLE else X[:: -(-X.shape[0] // SPREAD_SAMPLE)]
     spreads = column_spreads(some)
     constant = np.flatnonzero(spreads == 0)
     if len(constant) and some is X:

@@ -48,7 +48,7 @@ class NumbersMixin:
         return self._scaled(filled, tasks)
 
     def _own_scaler(self, X: Array, least: int = 1) -> StandardScaler:
-        """The scaler of one task; columns in which it has fewer values are scaled as those of all tasks together."""
+        """Fit the scaler of one task; columns of fewer values are scaled as those of all tasks together."""
         few = np.count_nonzero(~np.isnan(X), axis=0) < least
         own = StandardScaler().fit(np.where(few, 0.0, X))
         for name in ("mean_", "var_", "scale_"):

@@ -13,13 +13,13 @@ from ._findings import Finding, shown
 from ._spelling import spellings
 
 COINCIDENCES = 3.0  # times as many repeated rows as chance would give that are no coincidence
-SHOWN = 6  # names with several spellings that are listed
-TELLING = 20  # rows of a table from which so many tasks cannot be meant
+SHOWN_SPELLINGS = 6  # names with several spellings that are listed
+MANY_ROWS = 20  # rows of a table from which so many tasks cannot be meant
 SMALL = 5  # rows of a task that cannot be recognised as related or not
 
 
 def unnamed(draft: Draft) -> Iterator[Finding]:
-    """Rows without a task."""
+    """Find rows without a task."""
     if draft.tasks is None:
         return
     empty = np.array([task is None or not str(task).strip() for task in draft.tasks])
@@ -32,7 +32,7 @@ def unnamed(draft: Draft) -> Iterator[Finding]:
 
 
 def told_unnamed(n: int, n_rows: int, first: str, column: str, *, drop: bool) -> Finding:
-    """What is said of n rows without a task; `first` is the first of them."""
+    """Tell what is said of n rows without a task; `first` is the first of them."""
     if n == n_rows:
         return Finding("unnamed", (), "No row has a task.", "Every row needs one.", "", True)
     found = f"{count(n, 'row')} without a task ({column}), first in {first}."
@@ -53,13 +53,13 @@ def spelling(draft: Draft) -> Iterator[Finding]:
 
 
 def told_spellings(counts: dict[str, int], *, keep: bool) -> tuple[list[Finding], dict[str, str]]:
-    """What is said of names that differ by case or blanks alone, given the rows of each, and which name is used."""
+    """Tell of names that differ by case or blanks alone, given the rows of each, and which name is used."""
     groups = spellings(counts)
     if not groups:
         return [], {}
     told = [f"{listed(map(repr, [best, *others]), final=' and ')}" for best, others in groups.items()]
-    more = f"; {len(told) - SHOWN} more" * (len(told) > SHOWN)
-    found = f"Names of tasks that differ by case or blanks alone: {'; '.join(told[:SHOWN])}{more}."
+    more = f"; {len(told) - SHOWN_SPELLINGS} more" * (len(told) > SHOWN_SPELLINGS)
+    found = f"Names of tasks that differ by case or blanks alone: {'; '.join(told[:SHOWN_SPELLINGS])}{more}."
     if keep:
         return [Finding("spelling", (), found, "They stay apart, as --keep-spelling says.")], {}
     best = listed(map(repr, groups))
@@ -82,8 +82,8 @@ def small_tasks(draft: Draft) -> Iterator[Finding]:
 
 
 def told_small(counts: dict[str, int], n_rows: int, min_rows: int) -> tuple[list[Finding], list[str]]:
-    """What is said of tasks that are too small, or too many, given the rows of each, and which are left out."""
-    if len(counts) > n_rows / 2 and n_rows >= TELLING:
+    """Tell what is said of tasks that are too small, or too many, given the rows of each, and which are left out."""
+    if len(counts) > n_rows / 2 and n_rows >= MANY_ROWS:
         found = f"There are {len(counts)} tasks of {count(n_rows, 'row')}."
         why = "A task is a group of rows: is this the right column (--task)?"
         return [Finding("tasks", (), found, why, "", True)], []
@@ -123,7 +123,7 @@ def repeated_ids(draft: Draft) -> Iterator[Finding]:
 
 
 def repeated_rows(draft: Draft) -> Iterator[Finding]:
-    """Rows that repeat an earlier one in all columns, also in their task and id."""
+    """Find rows that repeat an earlier one in all columns, also in their task and id."""
     others = {f"\0{i}": values for i, values in enumerate((draft.tasks, draft.ids)) if values is not None}
     frame = draft.X.assign(**others)
     try:
@@ -143,7 +143,7 @@ def repeated_rows(draft: Draft) -> Iterator[Finding]:
 
 
 def _by_chance(once: Any, n: int) -> float:
-    """How many of n rows would repeat another one by chance, if columns had nothing to do with each other.
+    """Tell how many of n rows would repeat another one by chance, if columns had nothing to do with each other.
 
     The probability that two rows agree in a column is estimated from rows that differ, each `once`.
     """

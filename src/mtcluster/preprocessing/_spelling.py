@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 
 def plain_name(name: str) -> str:
-    """A name without what people see as the same: case, blanks, forms of letters.
+    """Write a name without what people see as the same: case, blanks, forms of letters.
 
     Examples
     --------

@@ -17,7 +17,7 @@ from ..core.arrays import Array
 from ._columns import MAX_CATEGORIES, TableError, as_categories, as_frame
 from ._table import TablePreprocessor
 
-FEW = 2  # different values of a column after which it is known not to be constant
+VARIED = 2  # different values of a column after which it is known not to be constant
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ def combined(counts: Array, means: Array, squares: Array) -> tuple[Array, Array,
 def statistics_of(
     preprocessor: TablePreprocessor, X: Any, codes: Array, n_tasks: int, doubtful: Any = None
 ) -> Statistics:
-    """The statistics of some rows of a table.
+    """Compute the statistics of some rows of a table.
 
     Parameters
     ----------
@@ -126,7 +126,7 @@ def complete(preprocessor: TablePreprocessor, sample: Any, tasks: Sequence[str],
 
 
 def _numbers(preprocessor: TablePreprocessor, X: Any) -> Array:
-    """The columns of numbers (n, k), filled where missing values are."""
+    """Read the columns of numbers (n, k), filled where missing values are."""
     if not preprocessor.numbers_:
         return np.zeros((len(X), 0))
     frame = as_frame(preprocessor._without_dates(X), preprocessor.numbers_, [], [])
@@ -144,15 +144,15 @@ def _given(preprocessor: TablePreprocessor, column: Any) -> Any:
 
 
 def _values(column: Any) -> frozenset[str]:
-    return _few(map(str, column.dropna().unique()[:FEW]))
+    return _few(map(str, column.dropna().unique()[:VARIED]))
 
 
 def _few(values: Any) -> frozenset[str]:
-    return frozenset(sorted(values)[:FEW])
+    return frozenset(sorted(values)[:VARIED])
 
 
 def _scaler(counts: Array, means: Array, squares: Array, other: StandardScaler | None = None) -> StandardScaler:
-    """A scaler with these statistics; columns without any value are scaled as by the other."""
+    """Make a scaler with these statistics; columns without any value are scaled as by the other."""
     found, eps = StandardScaler(), np.finfo(np.float64).eps
     found.mean_, found.var_ = means, squares / np.maximum(counts, 1)
     constant = found.var_ <= counts * eps * found.var_ + (counts * means * eps) ** 2  # as scikit-learn has it

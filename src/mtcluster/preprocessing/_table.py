@@ -18,7 +18,7 @@ from .._sklearn_compat import StrOptions
 from .._utils.restoring import restores
 from .._utils.text import count, listed
 from ..core.arrays import Array
-from ._columns import MISSING, TableError, as_categories, as_frame, column_kind, counts_listed
+from ._columns import MISSING_CATEGORY, TableError, as_categories, as_frame, column_kind, counts_listed
 from ._dates import DatesMixin
 from ._input import InputMixin, is_table
 from ._numbers import NumbersMixin
@@ -277,7 +277,7 @@ class TablePreprocessor(InputMixin, DatesMixin, NumbersMixin, OneToOneFeatureMix
         if missing and self.impute is None:
             said.append(f"Missing values stay missing and count nothing: {counts_listed(missing)}.")
         elif missing:
-            by = f"median of their column, categories by {MISSING!r}, texts by empty ones"
+            by = f"median of their column, categories by {MISSING_CATEGORY!r}, texts by empty ones"
             said.append(f"Missing values were replaced, numbers by the {by}: {counts_listed(missing)}.")
         return said
 
@@ -350,7 +350,7 @@ class TablePreprocessor(InputMixin, DatesMixin, NumbersMixin, OneToOneFeatureMix
         return ColumnTransformer(parts, sparse_threshold=1.0)
 
     def _with_gaps(self, found: Any, X: Any) -> Any:
-        """The output with NaN in all columns of a category that is missing; numbers have their gaps already."""
+        """Make the output with NaN in all columns of a category that is missing; numbers have their gaps already."""
         if self.impute is not None:
             return found
         end = len(self.numbers_)
@@ -370,7 +370,7 @@ class TablePreprocessor(InputMixin, DatesMixin, NumbersMixin, OneToOneFeatureMix
                 raise TableError(problem, "are they texts?", kind="no_words", column=name) from error
 
     def _known_categories(self) -> dict[str, list[str]]:
-        """The categories seen during fit, by column."""
+        """Find the categories seen during fit, by column."""
         if not self.categories_:
             return {}
         found = self.encoder_.named_transformers_["categories"].categories_
@@ -378,5 +378,5 @@ class TablePreprocessor(InputMixin, DatesMixin, NumbersMixin, OneToOneFeatureMix
 
 
 def _by_rows(X: Any) -> Any:
-    """An array whose rows are contiguous in memory, as estimators work on rows; sparse matrices are."""
+    """Make an array whose rows are contiguous in memory, as estimators work on rows; sparse matrices are."""
     return X if sparse.issparse(X) else np.ascontiguousarray(X)

@@ -7,7 +7,7 @@ import pytest
 
 from mtcluster.inspection import make_report
 from mtcluster.inspection._report.columns import read_columns
-from mtcluster.inspection._report.oddness import FAR, TOGETHER, unusual
+from mtcluster.inspection._report.oddness import TOGETHER, UNUSUAL, unusual
 
 pandas = pytest.importorskip("pandas")
 
@@ -22,7 +22,7 @@ def judged(table, names, row, score=10.0, labels=None, tasks=None):
 
 def test_numbers_far_from_the_median_of_their_cluster_are_marked():
     values = np.random.default_rng(0).normal(size=100)
-    limit = np.median(values) + FAR * 1.4826 * np.median(np.abs(values - np.median(values)))
+    limit = np.median(values) + UNUSUAL * 1.4826 * np.median(np.abs(values - np.median(values)))
     for value, odd in ((0.9 * limit, False), (1.2 * limit, True), (-1.4 * limit, True)):
         table = pandas.DataFrame({"a": np.r_[values, value], "b": np.r_[values, 0.0]})
         found = judged(table, ["a", "b"], 100)

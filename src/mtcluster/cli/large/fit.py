@@ -66,7 +66,7 @@ def run_large(arguments: Namespace, console: Console) -> dict[str, Any]:
 
 
 def fit_model(arguments: Namespace, n_clusters: int, large: Large, console: Console) -> Any:
-    """The fitted model, whose values per row are Dask arrays."""
+    """Fit the model, whose values per row are Dask arrays."""
     method = arguments.method
     model = modelling.with_options(arguments, method, METHODS[method].make(n_clusters, arguments.seed))
     n, d = large.X.shape

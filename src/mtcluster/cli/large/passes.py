@@ -13,12 +13,12 @@ from ...preprocessing import TableError, TablePreprocessor
 from ...preprocessing._statistics import Statistics, statistics_of
 from ..errors import InputError
 from .pieces import Piece
-from .table import Rows, Rules, Table, count_tasks, read_rows, refused, without_missing
+from .table import Pieces, Rows, Rules, count_tasks, read_rows, refused, without_missing
 
 SAMPLE = 20_000  # rows of which single values come together in one place
 
 
-def counts_of(table: Table) -> list[tuple[int, dict[str | None, int], int]]:
+def counts_of(table: Pieces) -> list[tuple[int, dict[str | None, int], int]]:
     """For each piece, what `count_tasks` tells."""
     from dask import compute, delayed
 
@@ -29,8 +29,8 @@ def counts_of(table: Table) -> list[tuple[int, dict[str | None, int], int]]:
     return list(found)
 
 
-def draw(table: Table, seed: int) -> list[dict[str, Array]]:
-    """A sample of the rows: for each piece, positions among the rows of each task there."""
+def draw(table: Pieces, seed: int) -> list[dict[str, Array]]:
+    """Take a sample of the rows: for each piece, positions among the rows of each task there."""
     from ...core.sampling import Sampling, draw_by_task
 
     tasks = table.tasks
@@ -47,8 +47,8 @@ def draw(table: Table, seed: int) -> list[dict[str, Array]]:
     return found
 
 
-def sampled(table: Table, drawn: Sequence[dict[str, Array] | Array]) -> Rows:
-    """Some rows of each piece, at their numbers among all rows of all files."""
+def sampled(table: Pieces, drawn: Sequence[dict[str, Array] | Array]) -> Rows:
+    """Take some rows of each piece, at their numbers among all rows of all files."""
     import pandas as pd
     from dask import compute, delayed
 
@@ -69,7 +69,7 @@ def sampled(table: Table, drawn: Sequence[dict[str, Array] | Array]) -> Rows:
 
 
 def _as_one(column: Any, parts: Sequence[Any]) -> Any:
-    """A column of several pieces: of numbers, if some hold numbers and others texts that can be read as such."""
+    """Make a column of several pieces: of numbers, if some hold numbers and others texts that can be read as such."""
     import pandas as pd
 
     if column.dtype.kind != "O" or not any(part.dtype.kind in "iuf" for part in parts):
@@ -79,7 +79,7 @@ def _as_one(column: Any, parts: Sequence[Any]) -> Any:
 
 
 def pick(piece: Piece, rules: Rules, wanted: dict[str, Array] | Array) -> Rows:
-    """Some rows of a piece: positions among all that are used, or among those of each task."""
+    """Take some rows of a piece: positions among all that are used, or among those of each task."""
     rows = read_rows(piece, rules)
     if isinstance(wanted, dict):
         found = [np.flatnonzero(rows.tasks == task)[at] for task, at in wanted.items()]
@@ -88,8 +88,8 @@ def pick(piece: Piece, rules: Rules, wanted: dict[str, Array] | Array) -> Rows:
     return Rows(rows.X.iloc[wanted].copy(), rows.tasks[wanted], ids, classes, rows.at[wanted])
 
 
-def statistics(table: Table, preprocessor: TablePreprocessor, doubtful: Sequence[str]) -> Statistics:
-    """What all rows add up to."""
+def statistics(table: Pieces, preprocessor: TablePreprocessor, doubtful: Sequence[str]) -> Statistics:
+    """Add up all rows."""
     from dask import delayed
 
     from ...engines.dask import total
@@ -99,7 +99,7 @@ def statistics(table: Table, preprocessor: TablePreprocessor, doubtful: Sequence
 
 
 def statistics_here(piece: Piece, how: tuple[Rules, TablePreprocessor, list[str], tuple[str, ...]]) -> Statistics:
-    """The statistics of a piece."""
+    """Compute the statistics of a piece."""
     rules, preprocessor, tasks, doubtful = how
     names = [str(name) for name in preprocessor.feature_names_in_]
     rows = read_rows(piece, rules, [*names, *doubtful], ())
@@ -111,7 +111,7 @@ def statistics_here(piece: Piece, how: tuple[Rules, TablePreprocessor, list[str]
 
 
 def prepared_here(piece: Piece, how: tuple[Rules, TablePreprocessor, Any]) -> Array:
-    """The numbers that are clustered of the rows of a piece."""
+    """Compute the numbers that are clustered of the rows of a piece."""
     rules, preprocessor, dtype = how
     names = [str(name) for name in preprocessor.feature_names_in_]
     rows = read_rows(piece, rules, names, ())
@@ -125,19 +125,19 @@ def prepared_here(piece: Piece, how: tuple[Rules, TablePreprocessor, Any]) -> Ar
 
 
 def tasks_here(piece: Piece, rules: Rules) -> Array:
-    """The tasks of the rows of a piece."""
+    """Find the tasks of the rows of a piece."""
     return read_rows(piece, rules, rules.names[:1] if rules.roles.task is None else [], ()).tasks
 
 
 def store_here(piece: Piece, number: int, how: Any, folder: Path) -> tuple[str, str]:
-    """The files with the prepared rows of a piece, and with their tasks."""
+    """Write files with the prepared rows of a piece, and with their tasks."""
     X, tasks = folder / f"rows-{number}.npy", folder / f"tasks-{number}.npy"
     np.save(X, prepared_here(piece, how))
     np.save(tasks, tasks_here(piece, how[0]))
     return str(X), str(tasks)
 
 
-def unseen(table: Table, preprocessor: TablePreprocessor) -> dict[str, dict[str, int]]:
+def unseen(table: Pieces, preprocessor: TablePreprocessor) -> dict[str, dict[str, int]]:
     """Categories that were not in the fit, and how many rows have each, by column."""
     from dask import compute, delayed
 
@@ -156,13 +156,13 @@ def unseen(table: Table, preprocessor: TablePreprocessor) -> dict[str, dict[str,
 
 
 def unseen_here(piece: Piece, how: tuple[Rules, TablePreprocessor]) -> dict[str, dict[str, int]]:
-    """The same of a piece."""
+    """Count the same of a piece."""
     rules, preprocessor = how
     rows = read_rows(piece, rules, preprocessor.categories_, ())
     return preprocessor.unseen_categories(without_missing(rows, rules))
 
 
-def check_sizes(table: Table, found: Statistics) -> None:
+def check_sizes(table: Pieces, found: Statistics) -> None:
     """Files must not change while they are read."""
     if found.n_rows != table.n_rows:
         raise InputError(f"{table.name}: the files were changed while they were read; fit again.")

@@ -15,12 +15,12 @@ from ...preprocessing import TableError
 from ...preprocessing._cells import single_values
 from ..errors import ADVICE, InputError
 from ..readers.base import kind_of
-from ..readers.delimited import MISSING, separator_of
+from ..readers.delimited import MISSING_CELLS, separator_of
 
-PIECE = 2**24  # bytes of a piece as floats
+PIECE_BYTES = 2**24  # bytes of a piece as floats
 PARQUET, DELIMITED = (".parquet", ".pq"), (".csv", ".tsv", ".tab", ".txt")
 ATTEMPTS = 3  # to read a piece, as file systems of networks may fail once
-MANY = 4  # pieces of one row group from which on it is told that reading takes long
+MANY_PIECES = 4  # pieces of one row group from which on it is told that reading takes long
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Piece:
 
 
 def columns_in(path: Path, encoding: str | None) -> list[str]:
-    """The names of the columns of a file, of which little is read."""
+    """Find the names of the columns of a file, of which little is read."""
     if kind_of(path) in PARQUET:
         return [name.strip() for name in _parquet(path).schema_arrow.names if not name.startswith("__index_level_")]
     header = _header(path)
@@ -51,12 +51,12 @@ def columns_in(path: Path, encoding: str | None) -> list[str]:
 
 
 def cut(path: Path, columns: Sequence[str]) -> list[Piece]:
-    """The pieces of a file of which some columns are used."""
+    """Read the pieces of a file of which some columns are used."""
     return _cut_parquet(path, columns) if kind_of(path) in PARQUET else _cut_text(path)
 
 
 def read_piece(piece: Piece, columns: Sequence[str], kept: Sequence[str], encoding: str | None) -> Any:
-    """Some columns of a piece as a data frame; those that are `kept` are texts in a text file."""
+    """Take some columns of a piece as a data frame; those that are `kept` are texts in a text file."""
     for left in reversed(range(ATTEMPTS)):
         try:
             frame = _read_parquet(piece, columns) if piece.is_parquet else _read_text(piece, kept, encoding)
@@ -82,13 +82,13 @@ def read_piece(piece: Piece, columns: Sequence[str], kept: Sequence[str], encodi
 
 
 def large_groups(pieces: Sequence[Piece]) -> list[str]:
-    """A note on Parquet files whose row groups are so large that each is read several times."""
+    """Write a note on Parquet files whose row groups are so large that each is read several times."""
     cuts: dict[tuple[str, tuple[int, ...]], int] = {}
     for piece in pieces:
         if piece.is_parquet and len(piece.groups) == 1:
             key = (piece.path, piece.groups)
             cuts[key] = cuts.get(key, 0) + 1
-    slow = sorted({path for (path, _), n in cuts.items() if n >= MANY})
+    slow = sorted({path for (path, _), n in cuts.items() if n >= MANY_PIECES})
     if not slow:
         return []
     others = f" and {len(slow) - 1} others have" if len(slow) > 1 else " has"
@@ -113,7 +113,7 @@ def _cut_parquet(path: Path, columns: Sequence[str]) -> list[Piece]:
     for g in range(found.num_row_groups):
         group = found.row_group(g)
         wide = max(8 * len(columns), share * group.total_byte_size / max(group.num_rows, 1), 1)
-        most, n = max(int(PIECE // wide), 1), group.num_rows
+        most, n = max(int(PIECE_BYTES // wide), 1), group.num_rows
         last = pieces[-1] if pieces else None
         if last is not None and not last.skip and last.n_rows + n <= most:
             pieces[-1] = replace(last, n_rows=last.n_rows + n, groups=(*last.groups, g))
@@ -139,7 +139,7 @@ def _read_parquet(piece: Piece, columns: Sequence[str]) -> Any:
 
 
 def _batches(file: Any, piece: Piece, names: list[str]) -> list[Any]:
-    """The rows of a piece that is part of a group; those before it are read and forgotten."""
+    """Read the rows of a piece that is part of a group; those before it are read and forgotten."""
     found, at = [], 0
     for batch in file.iter_batches(2**16, row_groups=list(piece.groups), columns=names, use_threads=False):
         low, high = max(piece.skip - at, 0), min(piece.skip + piece.n_rows - at, len(batch))
@@ -159,7 +159,7 @@ def _header(path: Path) -> bytes:
 def _cut_text(path: Path) -> list[Piece]:
     """Ranges of bytes; a line belongs to the range in which it begins."""
     header, size = _header(path), path.stat().st_size
-    starts = [*range(len(header), size, PIECE // 2), size]
+    starts = [*range(len(header), size, PIECE_BYTES // 2), size]
     return [Piece(str(path), start=start, stop=stop, header=header) for start, stop in pairwise(starts)]
 
 
@@ -184,7 +184,7 @@ def _parse(header: bytes, body: bytes, kept: Sequence[str], encoding: str | None
     comma = separator != "," and re.search(rb"[;\t|]\s*-?\d+,\d+\s*([;\t|]|\r?\n)", body[: 2**16]) is not None
     convert = pa.csv.ConvertOptions(
         column_types={name: pa.string() for name in kept},
-        null_values=MISSING,
+        null_values=MISSING_CELLS,
         strings_can_be_null=False,
         decimal_point="," if comma else ".",
     )
@@ -193,5 +193,5 @@ def _parse(header: bytes, body: bytes, kept: Sequence[str], encoding: str | None
     frame = pa.csv.read_csv(io.BytesIO(header + body), read, parse, convert).to_pandas(use_threads=False)
     for name in frame.columns:
         if frame[name].dtype.kind == "O" or str(frame[name].dtype) in ("str", "string"):
-            frame[name] = frame[name].mask(frame[name].isin([""] if name in kept else MISSING))
+            frame[name] = frame[name].mask(frame[name].isin([""] if name in kept else MISSING_CELLS))
     return frame

@@ -20,7 +20,7 @@ THREADS = 8  # at most: each has some pieces in memory
 
 
 def is_asked_for(arguments: Namespace) -> bool:
-    """Whether rows are to be read piece by piece."""
+    """Tell whether rows are to be read piece by piece."""
     on_cluster = getattr(arguments, "scheduler", None) is not None
     return arguments.out_of_core or (on_cluster and all(kind_of(path) in PARQUET for path in arguments.files))
 
@@ -62,7 +62,7 @@ def _threads(out: Path) -> Iterator[Path]:
 
 @contextmanager
 def _explained(out: Path, address: str | None) -> Iterator[None]:
-    """What went wrong on workers, in a sentence."""
+    """Tell what went wrong on workers, in a sentence."""
     try:
         yield
     except FileNotFoundError as error:

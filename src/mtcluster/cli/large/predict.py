@@ -25,7 +25,7 @@ from ..readers import ColumnRoles
 from . import passes, place
 from .pieces import large_groups
 from .preparing import arrays_of, named
-from .table import Table, opened
+from .table import Pieces, opened
 from .writing import How, belonging_name, usual_losses, without_values, write_labels
 
 
@@ -59,7 +59,7 @@ def run_large(arguments: Namespace, contents: dict[str, Any], console: Console) 
     return {"out": str(arguments.out), "n_rows": table.n_rows, "sizes": said} | told_all
 
 
-def _labelled(out: Path, table: Table, model: Any, X: Any, tasks: Any) -> Any:
+def _labelled(out: Path, table: Pieces, model: Any, X: Any, tasks: Any) -> Any:
     """Write the labels of all rows, and count those of each task and cluster."""
     labels, belonging, losses = model.predict(X, tasks=tasks), None, None
     name, usual = "", {"": 1.0}
@@ -72,8 +72,8 @@ def _labelled(out: Path, table: Table, model: Any, X: Any, tasks: Any) -> Any:
     return write_labels(out, table, (labels, belonging, losses, without_values(X)), how)
 
 
-def _table_like_fit(arguments: Namespace, contents: dict[str, Any]) -> tuple[Table, list[str]]:
-    """The pieces of files with the columns and the names of tasks of the fit, and notes about them."""
+def _table_like_fit(arguments: Namespace, contents: dict[str, Any]) -> tuple[Pieces, list[str]]:
+    """Read the pieces of files with the columns and the names of tasks of the fit, and notes about them."""
     asked = {"task": arguments.task, "id": arguments.id}
     before, checking = ColumnRoles(**contents["roles"]), Checking(**contents.get("checking", {}))
     roles = ColumnRoles(
@@ -99,7 +99,7 @@ def _table_like_fit(arguments: Namespace, contents: dict[str, Any]) -> tuple[Tab
     return table, notes
 
 
-def _spelt(table: Table, known: dict[str, str]) -> dict[str, str]:
+def _spelt(table: Pieces, known: dict[str, str]) -> dict[str, str]:
     """Names of tasks, and those of the fit that they stand for."""
     pairs = ((task, known.get(plain_name(task))) for task in table.tasks)
     return {task: best for task, best in pairs if best is not None and best != task}
@@ -114,7 +114,7 @@ def _joined(own: dict[str, int], others: dict[str, str]) -> dict[str, int]:
 
 @contextmanager
 def _new_folder(out: Path, *, force: bool) -> Iterator[Path]:
-    """A folder to fill, which becomes `out` if the block succeeds; only parts of labels are replaced, with `force`."""
+    """Give a folder to fill, which becomes `out` if the block succeeds; parts of labels are replaced with `force`."""
     tidy_up(out)
     if out.exists() and not out.is_dir():
         raise InputError(f"--out {out} is a file: name a folder, as --out-of-core writes several files.")

@@ -24,7 +24,7 @@ from ..preparing import READING, Prepared
 from ..readers import LISTS, ColumnRoles, Dataset
 from . import passes
 from .pieces import large_groups
-from .table import Rows, Table, opened
+from .table import Pieces, Rows, opened
 
 REFUSED = ("previous", "anonymous", "drop_duplicates", "text", "tfidf", "sheet")  # options that need all rows at once
 MOST_TASKS = 2000
@@ -36,7 +36,7 @@ PER_ROW = 100  # bytes of values per row that are kept beside the prepared rows
 class Large:
     """The rows of files, piece by piece, and a sample of them."""
 
-    table: Table
+    table: Pieces
     X: Any  # Dask array
     tasks: Any  # Dask array (n,) of strings
     sample: Prepared
@@ -81,8 +81,8 @@ def prepare(arguments: Namespace, console: Console, folder: Path | None) -> Larg
     return Large(table, there, tasks, sample, [*large_groups(table.pieces), *notes, *_told(found, arguments)])
 
 
-def named(table: Table, checking: Checking) -> tuple[Table, list[Finding]]:
-    """The table with the rows of each task counted, and what is said about tasks."""
+def named(table: Pieces, checking: Checking) -> tuple[Pieces, list[Finding]]:
+    """Count the rows of each task, and tell what is said about tasks."""
     counted = passes.counts_of(table)
     pieces, before = [], dict.fromkeys((piece.path for piece in table.pieces), 0)
     for piece, (n, _, _) in zip(table.pieces, counted, strict=True):
@@ -106,8 +106,8 @@ def named(table: Table, checking: Checking) -> tuple[Table, list[Finding]]:
     return replace(table, pieces=tuple(pieces), rules=rules, sizes=sizes), [*findings, *spelt, *small]
 
 
-def dataset_of(table: Table, rows: Rows) -> Dataset:
-    """Some rows as the other parts of the command line take them."""
+def dataset_of(table: Pieces, rows: Rows) -> Dataset:
+    """Take some rows as the other parts of the command line take them."""
     ids = (rows.at + 1).astype(str).astype(object) if rows.ids is None else rows.ids
     X = rows.X.reset_index(drop=True)
     tasks = rows.tasks.astype(object)
@@ -115,7 +115,7 @@ def dataset_of(table: Table, rows: Rows) -> Dataset:
 
 
 def transformed(preprocessor: TablePreprocessor, data: Dataset) -> Any:
-    """The numbers of some rows."""
+    """Compute the numbers of some rows."""
     with input_errors(data):
         return preprocessor.transform(data.X, tasks=data.tasks)
 
@@ -124,7 +124,7 @@ def transformed(preprocessor: TablePreprocessor, data: Dataset) -> Any:
 class _Fitted:
     """The columns that are used, and how they are turned into numbers."""
 
-    table: Table
+    table: Pieces
     data: Dataset
     preprocessor: TablePreprocessor
     findings: list[Finding]
@@ -132,7 +132,7 @@ class _Fitted:
 
 
 def _fitted(
-    arguments: Namespace, table: Table, data: Dataset, checking: Checking, wanted: Sequence[str] = ()
+    arguments: Namespace, table: Pieces, data: Dataset, checking: Checking, wanted: Sequence[str] = ()
 ) -> _Fitted:
     """Judge the columns by the sample, fit the preprocessor to it, and complete it by statistics of all rows."""
     how = replace(checking, min_rows=1, drop_unnamed=False, keep_spelling=True)
@@ -161,7 +161,7 @@ def _fitted(
 
 
 def _exact(findings: list[Finding], preprocessor: TablePreprocessor, found: Statistics) -> list[Finding]:
-    """The findings, with missing values as they are in all rows."""
+    """Correct the findings, with missing values as they are in all rows."""
     exact = [one for one in findings if one.kind not in ("missing", "empty")]
     missing = preprocessor.n_missing_
     if missing:
@@ -177,9 +177,9 @@ def _exact(findings: list[Finding], preprocessor: TablePreprocessor, found: Stat
 
 
 def arrays_of(
-    table: Table, preprocessor: TablePreprocessor, n_features: int, dtype: Any, folder: Path | None
+    table: Pieces, preprocessor: TablePreprocessor, n_features: int, dtype: Any, folder: Path | None
 ) -> tuple[Any, Any, list[str]]:
-    """The prepared rows and their tasks as Dask arrays, kept in files where there is a folder with room for them."""
+    """Make Dask arrays of the prepared rows and their tasks, kept in files where a folder has room for them."""
     import dask
     from dask import delayed
 
@@ -201,8 +201,8 @@ def arrays_of(
     return from_parts(X, table.used, n_features, dtype), from_parts(tasks, table.used, None, np.dtype(object)), notes
 
 
-def _unnamed(table: Table, pieces: Sequence[Any], counted: Sequence[Any], checking: Checking) -> list[Finding]:
-    """What is said of rows without a task."""
+def _unnamed(table: Pieces, pieces: Sequence[Any], counted: Sequence[Any], checking: Checking) -> list[Finding]:
+    """Tell what is said of rows without a task."""
     n = sum(own.get(None, 0) for _, own, _ in counted)
     if not n:
         return []
@@ -227,7 +227,7 @@ def _tell(findings: list[Finding], console: Console) -> None:
 
 
 def _told(found: _Fitted, arguments: Namespace) -> list[str]:
-    """What was taken from a sample, and what from all rows."""
+    """Tell what was taken from a sample, and what from all rows."""
     n, total = len(found.data), found.table.n_rows
     if n == total:
         return []

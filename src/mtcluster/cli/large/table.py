@@ -44,7 +44,7 @@ class Rows:
 
 
 @dataclass(frozen=True)
-class Table:
+class Pieces:
     """All pieces of all files, in order."""
 
     files: tuple[Path, ...]
@@ -84,8 +84,8 @@ class Table:
         return [before[piece.path] + piece.first for piece in self.pieces]
 
 
-def opened(files: Sequence[Path], roles: ColumnRoles, *, new_rows: bool = False) -> Table:
-    """The pieces of files, whose columns are matched by name.
+def opened(files: Sequence[Path], roles: ColumnRoles, *, new_rows: bool = False) -> Pieces:
+    """Read the pieces of files, whose columns are matched by name.
 
     `new_rows` says whether they are new to a fitted model: then a single file without a column of tasks is one task.
     """
@@ -100,11 +100,11 @@ def opened(files: Sequence[Path], roles: ColumnRoles, *, new_rows: bool = False)
     for path in files:
         if not any(piece.path == str(path) for piece in pieces):
             raise InputError(f"{path} has no rows.")
-    return Table(tuple(files), tuple(pieces), Rules(roles, tuple(names), _file_tasks(files, roles, new_rows)))
+    return Pieces(tuple(files), tuple(pieces), Rules(roles, tuple(names), _file_tasks(files, roles, new_rows)))
 
 
 def read_rows(piece: Piece, rules: Rules, names: Sequence[str] | None = None, roles: Sequence[str] = ROLES) -> Rows:
-    """The rows of a piece that are used; only columns that are asked for are read."""
+    """Read the rows of a piece that are used; only columns that are asked for are read."""
     wanted = list(rules.names if names is None else names)
     others = [column for role in ("task", *roles) if (column := getattr(rules.roles, role)) is not None]
     columns = list(dict.fromkeys([*wanted, *others]))
@@ -121,7 +121,7 @@ def read_rows(piece: Piece, rules: Rules, names: Sequence[str] | None = None, ro
 
 
 def _used_rows(tasks: Array, rules: Rules) -> tuple[Array, Array]:
-    """The positions of the rows that are used, and their tasks."""
+    """Find the positions of the rows that are used, and their tasks."""
     codes, known = _coded(tasks)
     names = [rules.joined.get(task, task) for task in known]
     fine = np.array([_named(task) and task not in rules.gone for task in names], dtype=bool)
@@ -130,7 +130,7 @@ def _used_rows(tasks: Array, rules: Rules) -> tuple[Array, Array]:
 
 
 def without_missing(rows: Rows, rules: Rules) -> Any:
-    """The columns of rows, with markers as missing values."""
+    """Read the columns of rows, with markers as missing values."""
     if rules.missing is None:
         return rows.X
     found = {name: without_markers(rows.X[name], rules.missing) for name in rows.X.columns}
@@ -156,14 +156,14 @@ def count_tasks(piece: Piece, rules: Rules) -> tuple[int, dict[str | None, int],
 
 
 def refused(error: TableError, piece: Piece, at: Array) -> InputError:
-    """What is wrong with a cell, with its file and row; `at` are the positions of the rows in the piece."""
+    """Tell what is wrong with a cell, with its file and row; `at` are the positions of the rows in the piece."""
     row = "" if error.row is None else f" in row {piece.first + int(at[error.row]) + 1}"
     advice = ADVICE.get(error.kind, error.advice).format(column=error.column)
     return InputError(f"{piece.path}: {error.problem}{row}: {advice}.")
 
 
 def _coded(tasks: Array) -> tuple[Array, list[str]]:
-    """The index of each row's task, -1 where there is none, and the names of the tasks."""
+    """Find the index of each row's task, -1 where there is none, and the names of the tasks."""
     import pandas as pd
 
     codes, known = pd.factorize(tasks)
@@ -196,7 +196,7 @@ def _optional(known: dict[Path, list[str]], roles: ColumnRoles) -> dict[str, Any
 
 
 def _file_tasks(files: Sequence[Path], roles: ColumnRoles, new_rows: bool) -> dict[str, str]:
-    """The tasks of files that are one each."""
+    """Name the tasks of files that are one each."""
     if roles.task is not None:
         return {}
     if len(files) == 1 and not new_rows:
@@ -210,7 +210,7 @@ def _file_tasks(files: Sequence[Path], roles: ColumnRoles, new_rows: bool) -> di
 
 
 def _used(known: dict[Path, list[str]], roles: ColumnRoles, new_rows: bool) -> list[str]:
-    """The columns to cluster by, which all files must have."""
+    """Find the columns to cluster by, which all files must have."""
     every = list(dict.fromkeys(name for columns in known.values() for name in columns))
     for path, columns in known.items():
         repeated = [name for i, name in enumerate(columns) if name in columns[:i]]

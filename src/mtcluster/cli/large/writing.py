@@ -20,7 +20,7 @@ from ..preparing import Prepared
 from . import passes
 from .pieces import Piece
 from .preparing import Large, dataset_of, transformed
-from .table import Rules, Table, read_rows, without_missing
+from .table import Pieces, Rules, read_rows, without_missing
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class How:
 
 
 def sample_of(large: Large, model: Any) -> tuple[Prepared, Any]:
-    """The rows of the map of a model, and the model with values of these rows alone, in NumPy's memory."""
+    """Read the rows of the map of a model, and make the model with values of these rows alone, in NumPy's memory."""
     import dask
 
     from ...engines.dask import run
@@ -58,7 +58,7 @@ def sample_of(large: Large, model: Any) -> tuple[Prepared, Any]:
 
 
 def description_of(large: Large, rows: Prepared, kept: Any, method: str, sizes: Array) -> Any:
-    """What describes the clusters of each task: the model, or the rows of the sample if it knows one task alone."""
+    """Find what describes the clusters of each task: the model, or the rows of the sample if it knows one task."""
     if len(kept.tasks_) == len(large.table.tasks):
         return kept
     found = LabelDescription(method).fit(rows.X, kept.labels_, tasks=rows.tasks)
@@ -69,12 +69,12 @@ def description_of(large: Large, rows: Prepared, kept: Any, method: str, sizes: 
 
 
 def usual_losses(losses: Array, tasks: Array) -> dict[str, float]:
-    """The usual loss of each task, given those of some rows and their tasks; that of all tasks is called ""."""
+    """Find the usual loss of each task, given those of some rows and their tasks; that of all tasks is called ""."""
     own = {str(task): usual_loss(losses[tasks == task]) for task in np.unique(tasks).tolist()}
     return own | {"": usual_loss(losses)}
 
 
-def write_labels(folder: Path, table: Table, values: tuple[Any, ...], how: How) -> Array:
+def write_labels(folder: Path, table: Pieces, values: tuple[Any, ...], how: How) -> Array:
     """Write the labels of all rows, one file for each piece, and count the rows (m, c + 2) of each cluster.
 
     `values` are Dask arrays of labels, of probabilities (n, c) or None, of losses, and of which rows have no value at
@@ -140,15 +140,15 @@ def write_part(
 
 
 def without_values(X: Any) -> Any:
-    """Which rows (n,) of a Dask array have no value at all."""
+    """Find which rows (n,) of a Dask array have no value at all."""
     return X.map_blocks(empty_rows, drop_axis=1, dtype=bool, chunks=(X.chunks[0],))
 
 
 def empty_rows(X: Array) -> Array:
-    """Which rows of a chunk have no value at all."""
+    """Find which rows of a chunk have no value at all."""
     return np.asarray(np.isnan(X).all(axis=1))
 
 
 def belonging_name(model: Any) -> str:
-    """The word for the probabilities of a model."""
+    """Find the word for the probabilities of a model."""
     return "probability" if model.fitted_.model.membership.diagonal else "membership"

@@ -71,7 +71,7 @@ def read_files(paths: Sequence[Path], roles: ColumnRoles, *, one_task: bool = Fa
 
 
 def reader_of(path: Path) -> Reader:
-    """The reader of a file, by its suffix."""
+    """Find the reader of a file, by its suffix."""
     try:
         return READERS[kind_of(path)]
     except KeyError:

@@ -28,7 +28,7 @@ def read_cells(path: str, limit: int) -> None:
 
 
 def within(group) -> bool:  # type: ignore[no-untyped-def]
-    """Whether the parts of a sparse matrix fit together."""
+    """Tell whether the parts of a sparse matrix fit together."""
     import numpy as np
 
     indices, indptr, n = np.asarray(group["indices"]), np.asarray(group["indptr"]), len(group["data"])

@@ -44,7 +44,7 @@ class ColumnRoles:
     max_bytes: int | None = None  # that a file may unpack to; None: half of the memory
 
     def found_in(self, source: str, columns: Sequence[str]) -> ColumnRoles:
-        """The same roles, without optional ones whose column is not there; other missing columns are refused."""
+        """Find the same roles, without optional ones whose column is not there; other missing columns are refused."""
         absent = [role for role in ROLES if getattr(self, role) is not None and getattr(self, role) not in columns]
         for role in absent:
             if role not in self.optional:
@@ -68,7 +68,7 @@ class ColumnRoles:
         return frozenset((option, name) for option, names in found.items() for name in names)
 
     def labels_of(self, frame: Any) -> dict[str, Array | None]:
-        """The tasks, ids and known classes of the rows of a data frame, None for roles that no column has."""
+        """Find the tasks, ids and known classes of the rows of a data frame, None for roles that no column has."""
         return {role: _as_strings(frame, getattr(self, role)) for role in ROLES}
 
 
@@ -103,11 +103,11 @@ class Dataset:
         return listed(self.files, shown=1)
 
     def verb(self, one: str, several: str) -> str:
-        """The form of a verb that goes with `name`."""
+        """Find the form of a verb that goes with `name`."""
         return one if len(self.files) == 1 else several
 
     def place(self, row: int) -> tuple[Path, int]:
-        """The file of a row, and the number of the row in it, from 1."""
+        """Find the file of a row, and the number of the row in it, from 1."""
         row = row if self.rows is None else int(self.rows[row])
         ends = np.cumsum(self.counts)
         k = int(np.searchsorted(ends, row, side="right"))
@@ -128,7 +128,7 @@ class Reader(ABC):
 
 
 def stem(path: Path) -> str:
-    """The name of a file without its suffixes."""
+    """Find the name of a file without its suffixes."""
     name = path.name
     for suffix in (*COMPRESSED, path.with_suffix("").suffix if path.suffix in COMPRESSED else path.suffix):
         name = name.removesuffix(suffix) or name
@@ -136,28 +136,28 @@ def stem(path: Path) -> str:
 
 
 def kind_of(path: Path) -> str:
-    """The suffix that tells the kind of a file, without that of a compression."""
+    """Find the suffix that tells the kind of a file, without that of a compression."""
     suffix = path.suffix.lower()
     return path.with_suffix("").suffix.lower() if suffix in COMPRESSED else suffix
 
 
 def row_numbers(n: int) -> Array:
-    """The ids of rows that have no names."""
+    """Find the ids of rows that have no names."""
     return np.arange(1, n + 1).astype(str)
 
 
 def numbered(d: int) -> list[str]:
-    """The names of features that have none."""
+    """Find the names of features that have none."""
     return [f"feature {j}" for j in range(d)]
 
 
 def columns_of(columns: Sequence[str]) -> str:
-    """The columns of a file, for a message."""
+    """Find the columns of a file, for a message."""
     return f"its columns are {listed(map(repr, columns))}" if columns else "it has no columns"
 
 
 def _as_strings(frame: Any, column: str | None) -> Array | None:
-    """A column as strings, whole numbers without a decimal point; None where there is no value."""
+    """Write a column as strings, whole numbers without a decimal point; None where there is no value."""
     if column is None:
         return None
     values = as_single(frame[column]) if may_be_odd(frame[column]) else frame[column]

@@ -11,7 +11,7 @@ from .base import ROLES, ColumnRoles
 from .tables import TableReader
 
 SEPARATORS = ",;\t|"
-MISSING = ["", "NA", "N/A", "n/a", "NaN", "nan", "-NaN", "-nan", "null", "NULL", "<NA>", "None", "#N/A", "#NA"]
+MISSING_CELLS = ["", "NA", "N/A", "n/a", "NaN", "nan", "-NaN", "-nan", "null", "NULL", "<NA>", "None", "#N/A", "#NA"]
 START = 2**20  # bytes from which the separator is guessed
 
 
@@ -27,7 +27,7 @@ class DelimitedReader(TableReader):
 
 
 def read_delimited(path: Path, kept: Sequence[str], encoding: str | None = None) -> Any:
-    """The table as a data frame; only empty cells of the columns `kept` are missing, and all others are texts."""
+    """Read the table as a data frame; only empty cells of the columns `kept` are missing, and all others are texts."""
     import pyarrow as pa
     import pyarrow.csv
 
@@ -35,7 +35,7 @@ def read_delimited(path: Path, kept: Sequence[str], encoding: str | None = None)
     separator = separator_of(start)
     parse = pa.csv.ParseOptions(delimiter=separator, newlines_in_values='"' in start)
     types = {name: pa.string() for name in kept}
-    convert = pa.csv.ConvertOptions(column_types=types, null_values=MISSING, strings_can_be_null=False)
+    convert = pa.csv.ConvertOptions(column_types=types, null_values=MISSING_CELLS, strings_can_be_null=False)
     try:
         table = pa.csv.read_csv(path, pa.csv.ReadOptions(encoding=encoding or "utf8"), parse, convert)
         slow = pa.binary() in table.schema.types
@@ -45,13 +45,13 @@ def read_delimited(path: Path, kept: Sequence[str], encoding: str | None = None)
     for j, name in enumerate(frame.columns):
         column = frame.iloc[:, j]
         if column.dtype.kind in "OUT" or str(column.dtype) in ("str", "string"):
-            column = column.mask(column.isin([""] if name in kept else MISSING))
+            column = column.mask(column.isin([""] if name in kept else MISSING_CELLS))
             frame.isetitem(j, column if separator == "," or name in kept else _with_points(column))
     return frame
 
 
 def separator_of(start: str) -> str:
-    """The separator of a text, by its first line."""
+    """Find the separator of a text, by its first line."""
     return max(SEPARATORS, key=_outside_quotes(start.split("\n", 1)[0]).count)
 
 
@@ -63,7 +63,7 @@ def _read_slowly(path: Path, separator: str, kept: Sequence[str], encoding: str 
     try:
         head = pd.read_csv(path, nrows=1, header=None, dtype=str, keep_default_na=False, **options)
         names = pd.read_csv(path, nrows=0, **options).columns
-        missing = {name: [""] if name in kept else MISSING for name in names}
+        missing = {name: [""] if name in kept else MISSING_CELLS for name in names}
         frame = pd.read_csv(
             path, dtype=dict.fromkeys(kept, str), keep_default_na=False, na_values=missing, low_memory=False, **options
         )
@@ -84,7 +84,7 @@ def _not_text(byte: int, encoding: str | None) -> str:
 
 
 def start_of(path: Path, encoding: str | None = None) -> str:
-    """The first part of a file of text."""
+    """Find the first part of a file of text."""
     if path.suffix.lower() in (".bz2", ".xz", ".zst"):
         return "\t" if path.with_suffix("").suffix == ".tsv" else ","
     with (gzip.open if path.suffix.lower() == ".gz" else open)(path, "rb") as file:

@@ -17,7 +17,7 @@ from .base import Dataset, numbered
 
 
 def joined(parts: Sequence[Dataset]) -> Dataset:
-    """The rows of several files under all their columns; what a file lacks is missing in its rows."""
+    """Join the rows of several files under all their columns; what a file lacks is missing in its rows."""
     first = parts[0]
     if any(part.is_table != first.is_table for part in parts):
         raise InputError("tables cannot be joined with matrices (.npz, .mtx, .h5ad): give files of one kind.")
@@ -42,7 +42,7 @@ def joined(parts: Sequence[Dataset]) -> Dataset:
 
 
 def with_columns(part: Dataset, names: list[str], of: str) -> Any:
-    """The rows of a file under other columns, matched by name; those that it lacks are missing.
+    """Place the rows of a file under other columns, matched by name; those that it lacks are missing.
 
     `of` says in a message whose columns these are.
     """
@@ -73,7 +73,7 @@ def with_columns(part: Dataset, names: list[str], of: str) -> Any:
 
 
 def _placed(part: Dataset) -> list[Finding]:
-    """What a reader found, with the file."""
+    """Tell what a reader found, with the file."""
     return [replace(one, found=f"{part.files[0].name}: {one.found}") for one in part.findings]
 
 

@@ -14,7 +14,7 @@ from .base import COMPRESSED, OPENERS, kind_of
 
 CHUNK = 2**22  # bytes that are read at a time
 MOST_RATIO = 1100  # to which gzip can compress
-CELL = re.compile(rb'<c\b[^>]*?\br="([A-Z]{1,3})(\d{1,7})"')
+CELL_PLACE = re.compile(rb'<c\b[^>]*?\br="([A-Z]{1,3})(\d{1,7})"')
 CELL_BYTES = 64  # of a cell of Excel in memory
 NUMBER_BYTES = 8
 NAME_BYTES = 64  # of the name of a feature in memory
@@ -99,7 +99,7 @@ def _cells(file: Any) -> int:
     columns = rows = 0
     tail = b""
     while part := file.read(CHUNK):
-        for letters, digits in CELL.findall(tail + part):
+        for letters, digits in CELL_PLACE.findall(tail + part):
             columns, rows = max(columns, _column(letters)), max(rows, int(digits))
         tail = part[-200:]
     return columns * rows

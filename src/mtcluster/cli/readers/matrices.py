@@ -93,7 +93,7 @@ def _counts(X: Any) -> bool:
 
 
 def _selected(data: Dataset, roles: ColumnRoles) -> Dataset:
-    """The features that were asked for."""
+    """Take the features that were asked for."""
     path = data.files[0]
     if roles.text:
         raise InputError(f"{path} holds numbers and no column of texts: leave --text out.")

@@ -11,12 +11,12 @@ from .base import kind_of
 
 PROGRAM = Path(__file__).with_name("_probe.py")
 SECONDS = 60.0  # that a file may take, and as many again for each of these bytes
-BYTES = 2**27
+PROBE_BYTES = 2**27
 
 
 def probe(path: Path, limit: int) -> None:
     """Refuse a file that a process of its own cannot read, or that unpacks to more than `limit` bytes."""
-    seconds, what = SECONDS * (1 + path.stat().st_size / BYTES), f"{path} cannot be read as {kind_of(path)}"
+    seconds, what = SECONDS * (1 + path.stat().st_size / PROBE_BYTES), f"{path} cannot be read as {kind_of(path)}"
     command = [sys.executable, str(PROGRAM), str(path), str(limit)]
     try:
         done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=seconds, check=False)

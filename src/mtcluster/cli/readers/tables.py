@@ -27,7 +27,7 @@ class TableReader(Reader):
 
     @abstractmethod
     def frame(self, path: Path, roles: ColumnRoles) -> tuple[Any, tuple[str, ...]]:
-        """The table as a pandas data frame, and notes for the user."""
+        """Read the table as a pandas data frame, and notes for the user."""
 
     def read(self, path: Path, roles: ColumnRoles) -> Dataset:
         """Read a table, and split it into tasks, ids, classes and features."""
@@ -100,7 +100,7 @@ class ExcelReader(TableReader):
 
 
 def _sheet(book: Any, name: str) -> Any:
-    """A sheet with the names of its columns as they are: pandas would number those that repeat."""
+    """Read a sheet with the names of its columns as they are: pandas would number those that repeat."""
     import pandas as pd
 
     frame = book.parse(name)
@@ -112,7 +112,7 @@ def _sheet(book: Any, name: str) -> Any:
 
 
 def _told_apart(frame: Any) -> tuple[Any, tuple[Finding, ...]]:
-    """The table with columns of one name numbered, and what to say about them."""
+    """Number columns of one name, and what to say about them."""
     repeated = sorted(set(frame.columns[frame.columns.duplicated()]))
     if not repeated:
         return frame, ()
@@ -141,7 +141,7 @@ def _named(path: Path, frame: Any, roles: ColumnRoles) -> tuple[Any, ColumnRoles
 
 
 def features_of(path: Path, columns: Sequence[str], roles: ColumnRoles) -> list[str]:
-    """The columns to cluster by."""
+    """Find the columns to cluster by."""
     special = {roles.task, roles.id, roles.label}
     wanted = [*roles.features, *roles.text] if roles.features else [name for name in columns if name not in special]
     there = set(columns) - set(roles.drop)

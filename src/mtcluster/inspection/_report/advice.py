@@ -11,8 +11,8 @@ from .._subject import ALIKE
 from .._words import count, listed, named, percent, quoted, related
 from .clusters import places
 
-FAR = 10.0  # outlier score from which an example is far out
-MANY = 0.01  # share of examples far out that is more than a few
+FAR_OUT = 10.0  # outlier score from which an example is far out
+MORE_THAN_FEW = 0.01  # share of examples far out that is more than a few
 HUGE = 0.8  # share of the examples above which one cluster dominates
 RULING = 0.8  # share of the variance between clusters above which one feature dominates
 
@@ -41,7 +41,7 @@ def _stability(summary: dict[str, Any]) -> Advice:
 
 
 def _other_number(summary: dict[str, Any]) -> str:
-    """What to try if the clusters are not sure."""
+    """Tell what to try if the clusters are not sure."""
     found, c = summary["selection"], summary["n_clusters"]
     if found is None:
         return (
@@ -124,9 +124,9 @@ def _missing(summary: dict[str, Any]) -> Advice:
 
 def _data(summary: dict[str, Any]) -> Advice:
     share, leading = summary["examples"]["far_share"], summary["features"]["leading"]
-    if share > MANY:
+    if share > MORE_THAN_FEW:
         yield (
-            f"{percent(share)} of the examples have at least {FAR:g} times the typical loss of their task.",
+            f"{percent(share)} of the examples have at least {FAR_OUT:g} times the typical loss of their task.",
             "Look at the table of outliers: are they errors, in other units, or a group of their own? Correct or "
             "remove what is wrong, and fit again.",
         )

@@ -13,9 +13,9 @@ from .._subject import Subject
 from .._words import count, text
 
 LEAST = 5  # rows of a group that may be shown
-FEW = f"<{LEAST}"
+SMALL_COUNT = f"<{LEAST}"
 MEASURED = ("tasks", "sizes", "stability", "selection", "relations", "seconds", "scores", "verdict", "missing")
-LINES = ("meaning", "changes", "drift", "decisions")  # lists of sentences
+SENTENCES = ("meaning", "changes", "drift", "decisions")  # lists of sentences
 
 
 def large_tasks(subject: Subject) -> Array:
@@ -78,8 +78,8 @@ def _sentences(left_out: int) -> list[str]:
     lines = [
         "This report is anonymous: it holds no single examples, so there is no map and there are no tables of typical "
         "or outlying examples.",
-        f"Counts from 1 to {LEAST - 1} are shown as {FEW}, and distributions only of groups of at least {LEAST} "
-        "examples, without their extremes.",
+        f"Counts from 1 to {LEAST - 1} are shown as {SMALL_COUNT}, and distributions only of groups of at least "
+        f"{LEAST} examples, without their extremes.",
     ]
     if left_out:
         group = f"{count(left_out, 'smaller group')} not listed"
@@ -91,7 +91,7 @@ def _few(values: Any) -> Any:
     """Write counts, in lists of any depth, with those that are too small as text."""
     if isinstance(values, list):
         return [_few(value) for value in values]
-    return FEW if 0 < values < LEAST else values
+    return SMALL_COUNT if 0 < values < LEAST else values
 
 
 def _sizes(sizes: dict[str, Any]) -> dict[str, Any]:
@@ -104,7 +104,7 @@ def _sizes(sizes: dict[str, Any]) -> dict[str, Any]:
 
 def _few_told(lines: list[str]) -> list[str]:
     """Write sentences without small counts."""
-    return [re.sub(rf"\b[1-{LEAST - 1}] examples?\b", f"{FEW} examples", line) for line in lines]
+    return [re.sub(rf"\b[1-{LEAST - 1}] examples?\b", f"{SMALL_COUNT} examples", line) for line in lines]
 
 
 def _missing(missing: dict[str, Any] | None, rows: list[int]) -> dict[str, Any] | None:
@@ -114,7 +114,7 @@ def _missing(missing: dict[str, Any] | None, rows: list[int]) -> dict[str, Any] 
 
     def told(shares: list[float | None]) -> list[float | str | None]:
         few = [0 < round((share or 0) * n) < LEAST for share, n in zip(shares, rows, strict=True)]
-        return [FEW if hidden else share for share, hidden in zip(shares, few, strict=True)]
+        return [SMALL_COUNT if hidden else share for share, hidden in zip(shares, few, strict=True)]
 
     return {**missing, "columns": [{**column, "missing": told(column["missing"])} for column in missing["columns"]]}
 
@@ -128,7 +128,7 @@ def _cluster(cluster: dict[str, Any]) -> dict[str, Any]:
     found = {**cluster, "tasks": tasks, "typical": []}
     if not 0 < cluster["rows"] < LEAST:
         return found
-    return {**found, "rows": FEW, "share": None, "shared": [], "in_short": f"fewer than {LEAST} examples"}
+    return {**found, "rows": SMALL_COUNT, "share": None, "shared": [], "in_short": f"fewer than {LEAST} examples"}
 
 
 def _certainty(sure: dict[str, Any], small: set[str]) -> dict[str, Any]:
@@ -145,7 +145,7 @@ def _without_names(summary: dict[str, Any], small: list[str]) -> dict[str, Any]:
         return summary
     named = re.compile("|".join(map(_named, small)))
     found = {**summary, "settings": _scrubbed(summary["settings"], named)}
-    for key in LINES:
+    for key in SENTENCES:
         found[key] = [line for line in summary[key] if not named.search(line)]
     for key, part in (("overview", "lines"), ("certainty", "sentences")):
         found[key] = {**found[key], part: [line for line in found[key][part] if not named.search(line)]}

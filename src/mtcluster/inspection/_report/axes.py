@@ -10,19 +10,19 @@ from ...core.arrays import Array
 from .columns import Columns, Field
 from .examples import middle
 
-FEATURES = 12  # features on the map
-CODES = 160_000  # values of features on the map, so that the page stays small
-STEPS = 999  # steps that a feature is rounded to
+MAPPED_FEATURES = 12  # features on the map
+MOST_CODES = 160_000  # values of features on the map, so that the page stays small
+FEATURE_STEPS = 999  # steps that a feature is rounded to
 PRINCIPAL = 3  # principal axes
 WIDEST = 1_000  # features from which there are no principal axes
-LEVELS = 24  # categories of a column that can be told apart
+TOLD_APART = 24  # categories of a column that can be told apart
 
 
 def further_axes(columns: Columns, order: list[int], rows: Array) -> list[dict[str, Any]]:
     """Principal axes and features of these rows; `order` are positions of features, the most separating first."""
     if not columns.features:
         return []
-    most = min(FEATURES, max(CODES // max(len(rows), 1) - PRINCIPAL, 1))
+    most = min(MAPPED_FEATURES, max(MOST_CODES // max(len(rows), 1) - PRINCIPAL, 1))
     return [*_principal(columns, rows), *_features(columns, order, rows, most)]
 
 
@@ -31,7 +31,7 @@ def _features(columns: Columns, order: list[int], rows: Array, most: int) -> lis
         return [_axis(columns.features[i].name, columns.features[i].read()[rows], "number") for i in order[:most]]
     fields = list(dict.fromkeys(columns.features[i].field for i in order))
     shown = [columns.fields[i] for i in fields]
-    shown = [field for field in shown if field.levels is None or len(field.levels) <= LEVELS][:most]
+    shown = [field for field in shown if field.levels is None or len(field.levels) <= TOLD_APART][:most]
     return [
         _axis(field.name, field.values[rows], "number") if field.levels is None else _levels(field, rows)
         for field in shown
@@ -49,20 +49,20 @@ def _levels(field: Field, rows: Array) -> dict[str, Any]:
 
 
 def _axis(name: str, values: Array, kind: str) -> dict[str, Any]:
-    """Numbers as integers from 0 to `STEPS`, None where missing; the part seen first, and that of the colours."""
+    """Write numbers as integers from 0 to `FEATURE_STEPS`, with the part seen first, and that of the colours."""
     some = np.isfinite(values)
     known = values[some] if some.any() else np.zeros(1)
     low, high = float(known.min()), float(known.max())
     high = high if high > low else low + 1
-    codes = np.rint(STEPS * (np.where(some, values, low) - low) / (high - low)).astype(int)
-    first, last = (int(code) for code in np.quantile(codes[some], [0.01, 0.99])) if some.any() else (0, STEPS)
-    start, end = middle(codes[some], STEPS) if some.any() else (0, STEPS)
+    codes = np.rint(FEATURE_STEPS * (np.where(some, values, low) - low) / (high - low)).astype(int)
+    first, last = (int(code) for code in np.quantile(codes[some], [0.01, 0.99])) if some.any() else (0, FEATURE_STEPS)
+    start, end = middle(codes[some], FEATURE_STEPS) if some.any() else (0, FEATURE_STEPS)
     return {
         "name": name,
         "kind": kind,
         "low": low,
         "high": high,
-        "steps": STEPS,
+        "steps": FEATURE_STEPS,
         "from": start,
         "to": end,
         "ramp": [first, max(last, first + 1)],
@@ -71,7 +71,7 @@ def _axis(name: str, values: Array, kind: str) -> dict[str, Any]:
 
 
 def _principal(columns: Columns, rows: Array) -> list[dict[str, Any]]:
-    """The first principal axes of the standardised numbers; missing values are at the mean."""
+    """Compute the first principal axes of the standardised numbers; missing values are at the mean."""
     numbers = [feature for feature in columns.features if feature.kind == "number"]
     if not 2 < len(numbers) <= WIDEST:
         return []

@@ -22,7 +22,7 @@ def box_charts(found: dict[str, Any] | None) -> dict[int, list[dict[str, Any]]]:
 
 
 def _chart(found: dict[str, Any], j: int, i: int, by_task: dict[tuple[int, int], Any]) -> dict[str, Any]:
-    """One feature of one cluster."""
+    """Draw one feature of one cluster."""
     feature, tasks = found["features"][i], by_task.get((j, i), [])
     shown = sorted({j, *found["beside"]})
     values = {other: feature["clusters"].get(str(other)) for other in shown}
@@ -44,7 +44,7 @@ def _chart(found: dict[str, Any], j: int, i: int, by_task: dict[tuple[int, int],
 
 
 def _range(groups: list[list[float] | None], kind: str) -> tuple[float, float]:
-    """The values that a chart spans."""
+    """Find the values that a chart spans."""
     values = [value for own in groups if own is not None for value in own]
     if kind != "number":
         return 0.0, next(end for end in SHARES if end >= max(values, default=0.0))
@@ -53,7 +53,7 @@ def _range(groups: list[list[float] | None], kind: str) -> tuple[float, float]:
 
 
 def _box(own: list[float] | None, ends: tuple[float, float], kind: str) -> Box | None:
-    """A box from the first to the last quarter, its median, and its whiskers if they are known; or a share."""
+    """Write a box from the first to the last quarter, its median, and its whiskers if they are known; or a share."""
     if own is None:
         return None
     low, high = ends

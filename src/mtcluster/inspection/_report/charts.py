@@ -7,7 +7,7 @@ from typing import Any
 
 LEFT, RIGHT, TOP, BOTTOM = 70.0, 630.0, 20.0, 164.0  # the area of a chart
 LABEL = 14  # least width of a stage in a chart whose name fits
-START, END = 34.0, 606.0  # the area of a chart without names at its side
+AXIS_START, AXIS_END = 34.0, 606.0  # the area of a chart without names at its side
 LEVEL = 74.0  # height of a level of a tree
 NODES = 16  # clusters of a level of a tree that can be told apart
 
@@ -36,7 +36,7 @@ def reference_chart(overall: float | None, reference: list[float], **_: Any) -> 
     low = min(math.floor(10 * min([overall, *reference])) / 10, 0.9)
 
     def across(value: float) -> float:
-        return round(START + (END - START) * (value - low) / (1 - low), 1)
+        return round(AXIS_START + (AXIS_END - AXIS_START) * (value - low) / (1 - low), 1)
 
     step = 0.05 if low >= 0.75 else 0.1 if low >= 0.45 else 0.2
     ticks = [1 - i * step for i in range(round((1 - low) / step) + 1) if 1 - i * step > low - 1e-9]
@@ -118,7 +118,7 @@ def _height(depth: int) -> float:
 
 
 def _places(order: list[int]) -> dict[int, float]:
-    """Where the clusters of a level stand, from left to right."""
+    """Tell where the clusters of a level stand, from left to right."""
     room = (RIGHT - LEFT - 50) / len(order)
     return {j: round(LEFT + 50 + room * (i + 0.5), 1) for i, j in enumerate(order)}
 

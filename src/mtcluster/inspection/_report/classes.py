@@ -13,7 +13,7 @@ from .._subject import Subject
 from .._words import count, percent, text, whole
 
 CLASSES = 40  # classes that are listed, the largest first; the others are counted together
-TASKS = 12  # largest tasks with a table of their own
+OWN_TABLES = 12  # largest tasks with a table of their own
 
 
 def class_table(subject: Subject, classes: Sequence[Any] | None, table: Array) -> dict[str, Any] | None:
@@ -36,7 +36,7 @@ def class_table(subject: Subject, classes: Sequence[Any] | None, table: Array) -
     best: list[int | None] = [None] * len(names)
     for row, j in zip(rows.tolist(), matched.tolist(), strict=True):
         best[row] = j if listed[row, j] else None
-    largest = sorted(np.argsort(-found.sum(axis=(1, 2)), kind="stable")[:TASKS].tolist()) if m > 1 else []
+    largest = sorted(np.argsort(-found.sum(axis=(1, 2)), kind="stable")[:OWN_TABLES].tolist()) if m > 1 else []
     agreeing = int(listed[rows, matched].sum())
     return {
         "names": names,

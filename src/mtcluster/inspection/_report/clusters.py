@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...core.arrays import Array
+from ...core.centers import TINY
 from ...core.fitted import Fitted
 from .._relations import listed_places, relation_sentences, relation_words
 from .._subject import PRESENT, Subject
@@ -15,12 +16,11 @@ from .._words import count, listed, named, number, percent, plain, quoted, round
 from .units import Units
 
 SHARED_FEATURES, TASK_FEATURES = 6, 4  # features shown above the rest, and as many below
-NAMED = 3  # features named in the short description of a cluster
+NAMED_FEATURES = 3  # features named in the short description of a cluster
 TELLING = 0.2  # share of the largest difference of any cluster below which a feature is not named
 FAINT = 0.02  # share of the largest difference of the cluster below which a feature is not shown
 ROUNDING = 1e-6  # of that again: a value that is zero but for rounding
 PAIRS = 400  # pairs of a task and a cluster whose features are shown; nobody reads more
-TINY = float(np.finfo(np.float64).tiny)
 
 
 def counts(subject: Subject) -> Array:
@@ -92,8 +92,8 @@ def standing_out(
 def in_short(features: list[dict[str, Any]], largest: float) -> str:
     """Name the features of a cluster in a few words; `largest` is the largest difference of any cluster."""
     telling = [f for f in features if abs(f["difference"]) >= TELLING * largest]
-    above = [f["name"] for f in telling if f["difference"] > 0][:NAMED]
-    below = [f["name"] for f in telling if f["difference"] < 0][:NAMED]
+    above = [f["name"] for f in telling if f["difference"] > 0][:NAMED_FEATURES]
+    below = [f["name"] for f in telling if f["difference"] < 0][:NAMED_FEATURES]
     parts = [f"{word} {', '.join(names)}" for word, names in (("high", above), ("low", below)) if names]
     return "; ".join(parts) or "close to the overall mean: no feature stands out"
 

@@ -15,7 +15,7 @@ from scipy import sparse
 from ...core.arrays import Array, host
 from .._words import text
 
-MISSING = "(missing)"  # the category that stands for missing values where they were filled in
+MISSING_LEVEL = "(missing)"  # the category that stands for missing values where they were filled in
 CELLS = 50_000_000  # values that statistics of all features read; of larger tables, a sample of the rows
 FEWEST = 5_000  # rows of that sample, whatever the number of features
 ENTRIES = 2_000  # columns of a sparse matrix that are compared: those with the largest variance
@@ -57,7 +57,7 @@ class Columns:
     fields: list[Field]
 
     def sample(self) -> Array | None:
-        """Rows that statistics of all features are computed of; None: all."""
+        """Find rows that statistics of all features are computed of; None: all."""
         n = max(CELLS // max(len(self.features), 1), FEWEST)
         if self.n_rows <= n:
             return None
@@ -65,7 +65,7 @@ class Columns:
 
 
 def kinds_of(columns: Columns, d: int) -> list[str]:
-    """What each feature of the fit is; a number where X does not tell."""
+    """Tell what each feature of the fit is; a number where X does not tell."""
     kinds = ["number"] * d
     for feature in columns.features:
         kinds[feature.index] = feature.kind
@@ -73,7 +73,7 @@ def kinds_of(columns: Columns, d: int) -> list[str]:
 
 
 def read_columns(X: Any, names: Sequence[Any] | None, n: int, d: int) -> Columns:
-    """The columns of X that are features of a fit to n rows and d features with these names."""
+    """Read the columns of X that are features of a fit to n rows and d features with these names."""
     if X is None:
         return Columns(n, [], [])
     if hasattr(X, "to_pandas"):
@@ -147,10 +147,10 @@ def _numbers(column: Any) -> Read:
 
 
 def _categories(column: Any, name: str, known: list[str]) -> tuple[Field, list[str]]:
-    """A column of categories, and the features of its levels; values that are no feature are levels as well."""
+    """Read a column of categories, and the features of its levels; values that are no feature are levels as well."""
     there = column.notna().to_numpy()
-    written = column.astype(object).where(there, MISSING).astype(str).to_numpy(dtype=object)
-    filled = f"{name} = {MISSING}" in known
+    written = column.astype(object).where(there, MISSING_LEVEL).astype(str).to_numpy(dtype=object)
+    filled = f"{name} = {MISSING_LEVEL}" in known
     levels = list(dict.fromkeys([*known, *(f"{name} = {value}" for value in np.unique(written[there | filled]))]))
     index = {level: i for i, level in enumerate(levels)}
     codes = np.array([index.get(f"{name} = {value}", -1) for value in written], dtype=np.intp)

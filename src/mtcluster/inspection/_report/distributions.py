@@ -10,14 +10,13 @@ from ...core.arrays import Array
 from .._subject import Subject
 from .._words import rounded
 from .columns import Columns, Feature
-from .effects import Effects
+from .effects import CLUSTERS, Effects
 
-LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)
-MIDDLE = LEVELS[1:4]  # without extremes, which may be those of single rows
-FEATURES, FEW = 3, 2  # features of a cluster; fewer from `SEVERAL` clusters on
+QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
+MIDDLE = QUANTILES[1:4]  # without extremes, which may be those of single rows
+LEADING_FEATURES, FEWER_FEATURES = 3, 2  # features of a cluster; fewer from `SEVERAL` clusters on
 SEVERAL, BESIDE = 5, 12  # clusters; the largest that stand beside each other
-CLUSTERS = 40  # clusters with distributions
-TASKS = 6  # largest tasks by which a feature is shown
+SHOWN_TASKS = 6  # largest tasks by which a feature is shown
 
 
 def distributions(
@@ -32,8 +31,8 @@ def distributions(
     by_size = np.argsort(-table.sum(axis=0), kind="stable")
     largest = sorted(int(j) for j in by_size[:CLUSTERS] if table[:, j].any())
     beside = sorted(int(j) for j in by_size[:BESIDE] if table[:, j].any())
-    tasks = sorted(np.argsort(-table.sum(axis=1), kind="stable")[:TASKS].tolist()) if len(table) > 1 else []
-    leading = {j: found.of_cluster(j, FEATURES if len(largest) < SEVERAL else FEW) for j in largest}
+    tasks = sorted(np.argsort(-table.sum(axis=1), kind="stable")[:SHOWN_TASKS].tolist()) if len(table) > 1 else []
+    leading = {j: found.of_cluster(j, LEADING_FEATURES if len(largest) < SEVERAL else FEWER_FEATURES) for j in largest}
     used = sorted({i for own in leading.values() for i in own})
     places = {i: place for place, i in enumerate(used)}
     features, by_task = [], []

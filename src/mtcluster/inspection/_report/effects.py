@@ -15,8 +15,8 @@ from .columns import Columns
 
 RANKED = 50  # features of the table
 LEADING, OWN = 12, 2  # features of the matrix: those that separate most over all clusters, and those of each cluster
-CLUSTERS = 40  # clusters of the matrix
-LARGEST = 99.0  # effect sizes are cut here: clusters with hardly any spread
+CLUSTERS = 40  # clusters of the matrix, and with distributions
+LARGEST_EFFECT = 99.0  # effect sizes are cut here: clusters with hardly any spread
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ def _ratio(a: Array, b: Array) -> Array:
 
 
 def _bounded(effect: Array) -> Array:
-    return np.clip(effect, -LARGEST, LARGEST)
+    return np.clip(effect, -LARGEST_EFFECT, LARGEST_EFFECT)
 
 
 def _shares(values: Array, labels: Array, kind: str, c: int) -> Array:

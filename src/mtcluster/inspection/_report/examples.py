@@ -19,7 +19,7 @@ STEPS = 9_999  # steps that an axis of the map is rounded to: finer than any scr
 WIDE = 1.6  # ratio of a whole axis to its central part above which the first view shows the central part alone
 EXTREMES = 50  # rows of the table of outliers
 TYPICAL = 3  # examples shown per cluster
-COLUMNS = 12  # columns of the user's table that are shown
+SHOWN_COLUMNS = 12  # columns of the user's table that are shown
 ID_BYTES = 2_000_000  # of all identifiers on the map, so that the page stays below 5 MB
 ID_LENGTHS = (80, 60, 40, 30, 20, 12)  # tried in turn
 
@@ -30,10 +30,7 @@ def rows_map(
     subject: Subject, ids: Sequence[Any] | None, easy: Array, outlying: Array, confidence: Array | None
 ) -> dict[str, Any]:
     """Write coordinates of the examples as integers, by columns, and the part of each axis in the first view."""
-    found = subject.rows
-    assert found.map is not None
-    assert found.map_rows is not None
-    rows, at = found.map_rows, found.map.astype(np.float64)
+    found, (rows, at) = subject.rows, subject.map
     some = found.labels[rows] >= 0
     if some.any():
         rows, at = rows[some], at[some]
@@ -112,12 +109,7 @@ def most_typical(subject: Subject, outlying: Array) -> list[list[int]]:
 
 
 def describe_rows(
-    subject: Subject,
-    rows: Sequence[int],
-    ids: Sequence[Any] | None,
-    easy: Array,
-    outlying: Array,
-    shown: dict[int, Any],
+    subject: Subject, rows: list[int], ids: Sequence[Any] | None, easy: Array, outlying: Array, shown: dict[int, Any]
 ) -> list[dict[str, Any]]:
     """Make the entries of these rows in a table."""
     found = subject.rows
@@ -142,9 +134,9 @@ def describe_rows(
 def cells_of(columns: Columns, why: dict[int, Any]) -> Cells | None:
     """Make a function that reads the cells of some rows from X; of many columns, those that are most often unusual."""
     fields = columns.fields
-    if len(fields) > COLUMNS:
+    if len(fields) > SHOWN_COLUMNS:
         often = Counter(name for one in why.values() for name in one["odd"])
-        fields = sorted(fields, key=lambda field: -often[field.name])[:COLUMNS]
+        fields = sorted(fields, key=lambda field: -often[field.name])[:SHOWN_COLUMNS]
 
     def cells(rows: list[int]) -> list[dict[str, Any]]:
         values = {field.name: field.values for field in fields}
@@ -166,7 +158,7 @@ def read_cells(cells: Cells | None, rows: list[int]) -> dict[int, dict[str, str]
     found = list(cells(rows))
     if len(found) != len(rows):
         raise ValueError(f"cells returned {len(found)} dicts for {len(rows)} rows: one dict per row is needed.")
-    columns = list(dict.fromkeys(column for row in found for column in row))[:COLUMNS]
+    columns = list(dict.fromkeys(column for row in found for column in row))[:SHOWN_COLUMNS]
     return {
         i: {text(column): text(row[column], CELL) for column in columns if column in row}
         for i, row in zip(rows, found, strict=True)

@@ -10,12 +10,12 @@ from ...core.arrays import Array
 from .._subject import Subject
 from .columns import Columns, Field
 
-FAR = 3.5  # distance from the median, in robust standard deviations, from which a number is unusual
+UNUSUAL = 3.5  # distance from the median, in robust standard deviations, from which a number is unusual
 RARE = 0.05  # share of a category in its cluster below which it is unusual
-ENOUGH, FEW = 10, 20  # rows of a cluster within a task that numbers are compared with; rows that tell what is rare
+ENOUGH_NUMBERS, ENOUGH_CATEGORIES = 10, 20  # rows of a group that numbers are compared with, and categories
 FIELDS = 300  # columns that are compared
-NAMED = 4  # unusual values of an example that are listed
-ODD = 3.0  # outlier score from which an example without an unusual value needs an explanation
+NAMED_VALUES = 4  # unusual values of an example that are listed
+UNEXPLAINED = 3.0  # outlier score from which an example without an unusual value needs an explanation
 TOGETHER = "no single value, but their combination"
 PHRASES = {True: "far above the others of its cluster", False: "far below the others of its cluster"}
 
@@ -40,11 +40,12 @@ def unusual(
             if judged is not None:
                 found[row].append((judged[0], field.name, judged[1]))
     whole = len(fields) == len(columns.fields)
-    return {row: _told(sorted(cells, reverse=True), whole and outlying[row] >= ODD) for row, cells in found.items()}
+    explain = {row: whole and outlying[row] >= UNEXPLAINED for row in found}
+    return {row: _told(sorted(cells, reverse=True), explain[row]) for row, cells in found.items()}
 
 
 def _told(cells: list[tuple[float, str, str]], explain: bool) -> dict[str, Any]:
-    shown = {name: phrase for _, name, phrase in cells[:NAMED]}
+    shown = {name: phrase for _, name, phrase in cells[:NAMED_VALUES]}
     return {"odd": shown, "note": TOGETHER if explain and not shown else None}
 
 
@@ -53,19 +54,19 @@ def _others(subject: Subject, row: int) -> Array:
     labels, tasks = subject.rows.labels, subject.rows.tasks
     same = labels == labels[row]
     own = same & (tasks == tasks[row])
-    return np.flatnonzero(own if np.count_nonzero(own) >= ENOUGH else same)
+    return np.flatnonzero(own if np.count_nonzero(own) >= ENOUGH_NUMBERS else same)
 
 
 def _number(values: Array, row: int, group: Array) -> tuple[float, str] | None:
     """Tell how far a number is from the median of its group, in robust standard deviations."""
     own = values[group]
     own = own[np.isfinite(own)]
-    if not np.isfinite(values[row]) or len(own) < ENOUGH:
+    if not np.isfinite(values[row]) or len(own) < ENOUGH_NUMBERS:
         return None
     away = values[row] - np.median(own)
     distances = np.abs(own - np.median(own))
     spread = 1.4826 * np.median(distances) or 1.2533 * distances.mean()  # of normal data, the standard deviation
-    if spread == 0 or abs(away) <= FAR * spread:
+    if spread == 0 or abs(away) <= UNUSUAL * spread:
         return None
     return abs(float(away / spread)), PHRASES[bool(away > 0)]
 
@@ -74,7 +75,7 @@ def _category(field: Field, values: Array, row: int, group: Array) -> tuple[floa
     """Tell whether a category is rare in its group."""
     own = values[group]
     own = own[own >= 0]
-    if values[row] < 0 or len(own) < FEW:
+    if values[row] < 0 or len(own) < ENOUGH_CATEGORIES:
         return None
     share = float(np.mean(own == values[row]))
-    return (FAR * RARE / share, "rare in its cluster") if share < RARE else None
+    return (UNUSUAL * RARE / share, "rare in its cluster") if share < RARE else None

@@ -13,14 +13,14 @@ from .._words import count, number, percent, related, whole
 from .boxes import box_charts
 from .charts import line_chart, number_chart, reference_chart, tree_chart
 
-MATRIX = 40  # tasks of the matrix of relatedness: larger ones are not read as numbers
+MATRIX_TASKS = 40  # tasks of the matrix of relatedness: larger ones are not read as numbers
 UNBROKEN = 20  # characters of the longest word that is never broken
 STRONG, MODERATE = 2.0, 0.5  # the largest and the least effect size that has the full colour
 LATER = ("missing", "separation", "distributions", "classes", "anonymous")  # parts that earlier summaries lack
 
 
 def render(summary: dict[str, Any]) -> str:
-    """The page of a summary: what comes from the data is escaped, and only the page's own script may run.
+    """Write the page of a summary: what comes from the data is escaped, and only the page's own script may run.
 
     Examples
     --------
@@ -60,7 +60,7 @@ def render(summary: dict[str, Any]) -> str:
 
 @cache
 def _environment() -> Any:
-    """The templates, with everything escaped that they insert."""
+    """Load the templates, with everything escaped that they insert."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     environment = Environment(
@@ -85,7 +85,7 @@ def _environment() -> Any:
 
 
 def natural_order(names: list[str]) -> list[int]:
-    """The order in which names are shown, with numbers in them by their value.
+    """Find the order in which names are shown, with numbers in them by their value.
 
     Examples
     --------
@@ -100,7 +100,7 @@ def natural_order(names: list[str]) -> list[int]:
 
 
 def with_names(line: str, names: dict[str, str]) -> str:
-    """A sentence with the names of clusters after their numbers.
+    """Write a sentence with the names of clusters after their numbers.
 
     Examples
     --------
@@ -116,7 +116,7 @@ def with_names(line: str, names: dict[str, str]) -> str:
 
 
 def _for_script(summary: dict[str, Any]) -> dict[str, Any]:
-    """What the script of the page draws and shows."""
+    """Tell what the script of the page draws and shows."""
     if summary["map"] is None:
         return {}
     rows = summary["examples"]["rows"]
@@ -132,13 +132,13 @@ def _for_script(summary: dict[str, Any]) -> dict[str, Any]:
 
 
 def _largest(tasks: list[dict[str, Any]]) -> list[int]:
-    """The largest tasks, in the order in which they are shown."""
-    largest = set(sorted(range(len(tasks)), key=lambda k: -tasks[k]["rows"])[:MATRIX])
+    """Find the largest tasks, in the order in which they are shown."""
+    largest = set(sorted(range(len(tasks)), key=lambda k: -tasks[k]["rows"])[:MATRIX_TASKS])
     return [k for k in natural_order([task["name"] for task in tasks]) if k in largest]
 
 
 def _strong(separation: dict[str, Any] | None) -> float:
-    """The effect size that has the full colour: the largest, within bounds if it does not depend on units."""
+    """Find the effect size that has the full colour: the largest, within bounds if it does not depend on units."""
     rows = [] if separation is None else separation["features"]
     largest = max((abs(value) for row in rows for value in row["effect"] if value is not None), default=0.0) or 1.0
     if separation is None or separation["unit"] == "spread":

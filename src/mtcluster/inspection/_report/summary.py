@@ -18,11 +18,11 @@ from .._outliers import easiness, outlier_scores
 from .._subject import Subject, subject_of
 from .._words import count, plain, quoted, rounded, text
 from . import anonymous, certainty, clusters, course, examples
-from .advice import FAR, advise
+from .advice import FAR_OUT, advise
 from .axes import further_axes
 from .classes import class_table
 from .columns import Columns, kinds_of, read_columns
-from .distributions import LEVELS, MIDDLE, distributions
+from .distributions import MIDDLE, QUANTILES, distributions
 from .effects import Effects, effects_of, separation
 from .oddness import unusual
 from .units import InUnits, Units
@@ -151,7 +151,7 @@ def _effects(subject: Subject, columns: Columns, given: Given) -> Effects:
 def _distributions(
     subject: Subject, columns: Columns, effects: Effects, table: Array, given: Given
 ) -> dict[str, Any] | None:
-    levels, least = (MIDDLE, anonymous.LEAST) if given.anonymous else (LEVELS, 1)
+    levels, least = (MIDDLE, anonymous.LEAST) if given.anonymous else (QUANTILES, 1)
     return distributions(subject, columns, effects, table, levels=levels, least=least)
 
 
@@ -168,7 +168,7 @@ def _examples(
 ) -> dict[str, Any]:
     """Make the map and the table of outliers; typical examples are added to the clusters."""
     easy, outlying = (f(subject.rows.losses, subject.rows.tasks) for f in (easiness, outlier_scores))
-    far = {"far_share": float(np.mean(outlying >= FAR))}
+    far = {"far_share": float(np.mean(outlying >= FAR_OUT))}
     if given.anonymous:
         return {"map": None, "examples": far}
     extreme = np.argsort(-outlying, kind="stable")[: examples.EXTREMES].tolist()
