@@ -47,7 +47,7 @@ _MODULES = ("datasets", "inspection", "interop", "metrics", "model_selection", "
 if not TYPE_CHECKING:  # type checkers read the imports above, and report names that do not exist
 
     def __getattr__(name: str) -> Any:
-        """A public name, imported when it is first used: `mtcluster --help` does not wait for scikit-learn."""
+        """Make a public name, imported when it is first used: `mtcluster --help` does not wait for scikit-learn."""
         if name == "__version__":
             from importlib.metadata import version
 

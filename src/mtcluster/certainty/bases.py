@@ -33,7 +33,7 @@ LIGHT_CONSENSUS = Consensus(smoothings=((5, 2), (10, 4), (15, 4)), n_seedings=6,
 
 
 def find_bases(view: View, numbers: list[int], seed: int) -> list[Setting]:
-    """The best labels found for each number of clusters, and what they say about the tasks."""
+    """Return the best labels found for each number of clusters, and what they say about the tasks."""
     if view.measured:
         return _measured(view, numbers, seed)
     return [_plain(view, number, seed) for number in numbers]
@@ -70,7 +70,7 @@ def _measured(view: View, numbers: list[int], seed: int) -> list[Setting]:
 
 
 def _described(rows: Blocks, labels: list[Array], number: int, free: bool, kappa: float, value: float) -> Setting:
-    """What the labels of a mixture say about the tasks: where they lie, how much they share and what they hold."""
+    """Tell what the labels of a mixture say about the tasks: where they lie, how much they share and what they hold."""
     m = len(labels)
     held = find_presence(rows, labels, number, free, kappa, np.zeros(m, dtype=bool))
     share = np.zeros(m)
@@ -94,13 +94,13 @@ def _plain(view: View, number: int, seed: int) -> Setting:
 
 
 def _leading(values: Array, own: Array, n: int) -> list[int]:
-    """The best n of some of the runs; rounding must not decide between equal ones."""
+    """Return the best n of some of the runs; rounding must not decide between equal ones."""
     at = np.flatnonzero(own)
     return at[np.argsort(np.round(values[at], 3), kind="stable")[:n]].tolist()
 
 
 def _starts(view: View, numbers: list[int], seed: int) -> list[list[Array]]:
-    """Labels by k-means: of all rows where they lie and without the means of tasks, and of each task on its own.
+    """Return labels by k-means: of all rows where they lie and without the means of tasks, and of each task on its own.
 
     They are ordered by the number of clusters.
     """
@@ -114,7 +114,7 @@ def _starts(view: View, numbers: list[int], seed: int) -> list[list[Array]]:
 
 
 def _kmeans(rows: Blocks, numbers: list[int], offsets: Offsets, seed: list[int]) -> list[list[Array]]:
-    """The best of some seedings of all rows, for each number."""
+    """Return the best of some seedings of all rows, for each number."""
     c, Z = max(numbers), np.zeros((len(numbers) * BASE_SEEDINGS, max(numbers), rows.n_features))
     for g, number in enumerate(numbers):
         rng, at = np.random.default_rng([*seed, number]), slice(g * BASE_SEEDINGS, (g + 1) * BASE_SEEDINGS)
@@ -129,7 +129,7 @@ def _kmeans(rows: Blocks, numbers: list[int], offsets: Offsets, seed: list[int])
 
 
 def _by_task(rows: Blocks, numbers: list[int], seed: list[int]) -> list[list[Array]]:
-    """Each task on its own, clusters matched across tasks, for each number."""
+    """Return each task on its own, clusters matched across tasks, for each number."""
     c, blocks = max(numbers), rows.place.blocks
     Ms = np.zeros((len(numbers) * BASE_SEEDINGS, len(blocks), c, rows.n_features))
     for g, number in enumerate(numbers):
@@ -142,5 +142,5 @@ def _by_task(rows: Blocks, numbers: list[int], seed: list[int]) -> list[list[Arr
 
 
 def _first(numbers: list[int]) -> Array:
-    """(R, 1, c) the clusters of each seeding: the first of all, as many as its number."""
+    """Compute (R, 1, c) the clusters of each seeding: the first of all, as many as its number."""
     return (np.arange(max(numbers)) < np.repeat(numbers, BASE_SEEDINGS)[:, None])[:, None]

@@ -92,7 +92,7 @@ class Counted:
     blind: bool = True  # were the rows also fitted as if nothing were known about them?
 
     def number(self, n_clusters: int) -> Number:
-        """What is known about a number that was asked for."""
+        """Tell what is known about a number that was asked for."""
         return next(one for one in self.numbers if one.n_clusters == n_clusters)
 
 
@@ -107,7 +107,7 @@ def count_clusters(view: View, numbers: list[int], seed: int, tell: Callable[[],
 
 
 def choose(found: list[Number], gaps: bool, ranks: Sequence[float] = ()) -> tuple[int | None, list[int], str]:
-    """The suggested number, those that are supported, and why; `gaps`: whether these may decide.
+    """Return the suggested number, those that are supported, and why; `gaps`: whether these may decide.
 
     `ranks`: of numbers that were not asked for, the share of data without clusters that are less stable than the rows.
     """
@@ -125,7 +125,7 @@ def choose(found: list[Number], gaps: bool, ranks: Sequence[float] = ()) -> tupl
 
 
 def _structured(found: list[Number], blind: bool, ranks: Sequence[float]) -> bool:
-    """Whether the rows are more stable than data without clusters.
+    """Tell whether the rows are more stable than data without clusters.
 
     One of several numbers may be so by chance, so the same numbers count whatever was asked for. `blind`: rows are
     compared that are fitted like these data, as if nothing were known about them; votes have no such counterpart, and
@@ -138,7 +138,7 @@ def _structured(found: list[Number], blind: bool, ranks: Sequence[float]) -> boo
 
 
 def _other_ranks(view: View, numbers: list[int], seed: int) -> list[float]:
-    """The ranks of numbers that were not asked for."""
+    """Return the ranks of numbers that were not asked for."""
     most = len(view.codes) // 2
     others = [number for number in PROBED if number not in numbers and number <= most]
     if not others:
@@ -178,7 +178,7 @@ def consistent(found: list[Number]) -> list[Number]:
 
 
 def _better(one: Number, other: Number) -> bool:
-    """Whether a number describes the same clusters within tasks better than a smaller one."""
+    """Tell whether a number describes the same clusters within tasks better than a smaller one."""
     if one.across is None or other.across is None:
         return other.across is None and (one.across is not None or one.setting.value < other.setting.value)
     if abs(one.across - other.across) > AS_STABLE:
@@ -187,7 +187,7 @@ def _better(one: Number, other: Number) -> bool:
 
 
 def crossed(fine: Array, coarse: Array) -> float:
-    """Share of the rows outside the cluster of the coarse labels in which most rows of their fine cluster lie."""
+    """Get the share of rows outside the cluster of the coarse labels in which most rows of their fine cluster lie."""
     table = np.zeros((int(fine.max()) + 1, int(coarse.max()) + 1))
     np.add.at(table, (fine, coarse), 1)
     return float(1 - table.max(axis=1).sum() / table.sum())

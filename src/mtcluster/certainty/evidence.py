@@ -81,7 +81,7 @@ def gather(
     across: bool = True,
     tell: Callable[[], None] = lambda: None,
 ) -> list[Evidence]:
-    """The evidence for each of several settings, on the same halves and the same data without clusters.
+    """Return the evidence for each of several settings, on the same halves and the same data without clusters.
 
     Each refit begins with `n_seedings` seedings, and with the labels at hand.
 
@@ -104,7 +104,7 @@ def gather(
 def reference_values(
     view: View, settings: list[Setting], n: int, n_seedings: int, seed: int, tell: Callable[[], None] = lambda: None
 ) -> Array:
-    """(1 + n, settings) `overall` of the rows and of n data sets without clusters, computed in the same way.
+    """Compute (1 + n, settings) `overall` of the rows and of n data sets without clusters, computed in the same way.
 
     Each is fitted from seeds, as if nothing were known about it, and again to halves.
     """
@@ -151,7 +151,7 @@ def _generator(seed: int, *numbers: int) -> np.random.Generator:
 
 
 def _mean(values: Array) -> Array:
-    """Mean over runs of what is known."""
+    """Return mean over runs of what is known."""
     known = np.isfinite(values)
     total = np.where(known, values, 0).sum(axis=0)
     return np.where(known.any(axis=0), total / np.maximum(known.sum(axis=0), 1), np.nan)

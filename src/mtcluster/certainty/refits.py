@@ -51,11 +51,11 @@ class Setting:
         return np.broadcast_to(self.holds.any(axis=0), self.holds.shape)
 
     def held_without(self, tasks: list[int]) -> Array:
-        """(c,) clusters that some of the other tasks hold."""
+        """Compute (c,) clusters that some of the other tasks hold."""
         return np.asarray(np.delete(self.holds, tasks, axis=0).any(axis=0))
 
     def log_shares(self, us: list[Array]) -> Array:
-        """(m, c) log of the proportions of the clusters in the tasks that share."""
+        """Compute (m, c) log of the proportions of the clusters in the tasks that share."""
         c = self.n_clusters
         if not self.labelled:
             return np.zeros((len(us), c))
@@ -99,7 +99,7 @@ def halves(sizes: list[int], n: int, rng: np.random.Generator) -> list[Part]:
 
 
 def folds(sizes: list[int], sharing: Array, n: int, rng: np.random.Generator) -> list[Part]:
-    """All rows but those of some of the tasks that share: each task is left out once, in at most n parts."""
+    """Return all rows but those of some of the tasks that share: each task is left out once, in at most n parts."""
     some = rng.permutation(np.flatnonzero(sharing))
     if len(some) < 2:
         return []
@@ -155,7 +155,7 @@ class Refit:
 
 
 def _groups(rows: Blocks, settings: list[Setting], parts: list[list[Part]], n_starts: int) -> list[list[int]]:
-    """Settings that are fitted side by side: the same tasks are left alone, and memory bears them."""
+    """Return settings that are fitted side by side: the same tasks are left alone, and memory bears them."""
     n = int(rows.summary.rows.sum())
     made: list[list[int]] = []
     sizes: list[int] = []
@@ -180,7 +180,7 @@ def _fit(
     rngs: list[np.random.Generator],
     given: bool,
 ) -> tuple[Model, Array, Centers]:
-    """The model, the labels (R, n) and the centres of runs that go side by side."""
+    """Return the model, the labels (R, n) and the centres of runs that go side by side."""
     model = _model(rows, runs, measured)
     weights = [np.stack([run.part.weights[k] for run in runs]) for k in range(len(rows.origins))]
     counted = [(w * b.u).astype(b.u.dtype) for w, b in zip(weights, rows.place.blocks, strict=True)]
@@ -199,7 +199,7 @@ def _fit(
 
 
 def _model(rows: Blocks, runs: list[Refit], measured: bool) -> Model:
-    """The model of all runs. A task that is left out has no centres of its own, nor have the others then."""
+    """Return the model of all runs. A task that is left out has no centres of its own, nor have the others then."""
     m, c, us = len(rows.origins), max(run.setting.n_clusters for run in runs), [b.u for b in rows.place.blocks]
     holds, log_shares = np.zeros((len(runs), m, c), dtype=bool), np.zeros((len(runs), m, c))
     shares = np.stack([run.setting.within_weight for run in runs])
@@ -228,7 +228,7 @@ def _sown(
     drawn: list[int],
     rngs: list[np.random.Generator],
 ) -> list[list[Array]]:
-    """Labels by a few iterations of k-means from seeds, n for each run; `drawn` of them with each generator."""
+    """Return labels by a few iterations of k-means from seeds, n for each run; `drawn` of them with each generator."""
     blocks, m, c, alone = rows.place.blocks, len(rows.origins), model.n_clusters, runs[0].setting.alone
     holds = np.repeat(model.held((len(runs), m, c)), n, axis=0)
     holds = np.repeat(holds.any(axis=1, keepdims=True), m, axis=1)  # numbers of seeds mean nothing yet
@@ -259,7 +259,7 @@ def _sown(
 
 
 def _renumbered(setting: Setting, labels: list[Array], us: list[Array]) -> list[Array]:
-    """Labels under the numbers that agree best with those of a setting, so that proportions and absences fit."""
+    """Return labels under the numbers that agree best with those of a setting, so that proportions and absences fit."""
     if not setting.labelled:
         return labels
     tables = np.zeros((len(labels), setting.n_clusters, setting.n_clusters))
@@ -271,7 +271,7 @@ def _renumbered(setting: Setting, labels: list[Array], us: list[Array]) -> list[
 
 
 def located(rows: Blocks, labels: list[Array], n_clusters: int) -> Array:
-    """(m, l) where tasks lie, by the clusters that they have in common."""
+    """Compute (m, l) where tasks lie, by the clusters that they have in common."""
     blocks, c = rows.place.blocks, n_clusters
     Ps = [np.eye(c)[own] * b.u[:, None] for own, b in zip(labels, blocks, strict=True)]
     S = np.stack([P.sum(axis=0) for P in Ps])
@@ -281,13 +281,13 @@ def located(rows: Blocks, labels: list[Array], n_clusters: int) -> Array:
 
 
 def centered(rows: Blocks) -> Array:
-    """(m, l) where tasks lie, by their means."""
+    """Compute (m, l) where tasks lie, by their means."""
     means, sizes = rows.summary.means, rows.summary.sizes
     return means - sizes @ means / sizes.sum()
 
 
 def distances(rows: Blocks, fits: Refitted) -> Array:
-    """(R, c, n) half of what each label adds to the losses of all rows, task by task, without proportions."""
+    """Compute (R, c, n) half of what each label adds to the losses of all rows, task by task, without proportions."""
     terms = fits.model.terms(fits.centers, rows.origins, energy=False)
 
     def job(place: Any) -> tuple[Any, ...]:

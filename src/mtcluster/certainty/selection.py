@@ -61,7 +61,7 @@ class Selection:
         return int(max(rows, key=lambda row: row["stability"])["n_clusters"])
 
     def plot(self, ax: Any = None) -> Any:
-        """Stability by number of clusters, the suggestion marked.
+        """Return stability by number of clusters, the suggestion marked.
 
         Parameters
         ----------
@@ -79,7 +79,7 @@ class Selection:
 
 
 def selection_of(counted: Counted) -> Selection:
-    """The result of a count."""
+    """Return the result of a count."""
     found, chosen, named = counted.numbers, counted.n_clusters, counted.named
     first = {
         "n_clusters": 1, "stability": 1.0, "error": 0.0, "reference": 1.0, "seeded": 1.0, "weakest": 1.0,
@@ -130,7 +130,7 @@ def _reason(counted: Counted) -> str:
 
 
 def _tree(counted: Counted) -> Table:
-    """What splits into what between numbers that are supported."""
+    """Tell what splits into what between numbers that are supported."""
     ones = [counted.number(number) for number in counted.named]
     rows = [row for coarse, fine in pairwise(ones) for row in _splits(coarse, fine)]
     return Table.from_rows(rows) if rows else Table(coarse=[], fine=[], parent=[], child=[], share=[])
@@ -148,7 +148,7 @@ def _splits(coarse: Number, fine: Number) -> list[dict[str, Any]]:
 
 
 def _by_size(labels: Array) -> Array:
-    """Labels under the ranks of their clusters by size."""
+    """Return labels under the ranks of their clusters by size."""
     order = np.argsort(-np.bincount(labels), kind="stable")
     return np.argsort(order)[labels]
 

@@ -18,7 +18,7 @@ GABRIEL = 0.9  # of half their distance: no other centre lies nearer to the midd
 
 
 def counts(rows: Blocks, fits: Refitted, orders: Array, codes: Array, weights: Array) -> Array:
-    """(c, c, 3) held-out rows in the middle between clusters i < j, at i and at j; 0 where they are no neighbours.
+    """Get (c, c, 3) held-out rows in the middle between clusters i < j, at i and at j; 0 where they are no neighbours.
 
     Each row is counted about once, however many refits there are. Clusters have the numbers of those that they are
     matched with, `orders` (R, m, c): in tasks that are left alone, others than elsewhere.
@@ -48,7 +48,7 @@ def counts(rows: Blocks, fits: Refitted, orders: Array, codes: Array, weights: A
 
 
 def _three(difference: Array, length: Array, inside: Array, in_i: Array, in_j: Array, w: Array) -> Array:
-    """(pairs, 3) rows in the middle and at the means of either cluster, on the line between two centres.
+    """Compute (pairs, 3) rows in the middle and at the means of either cluster, on the line between two centres.
 
     All that is given has an axis of pairs and one of rows, but for the weights w of the rows.
     """
@@ -71,7 +71,7 @@ def ratios(found: Array) -> Array:
 
 
 def _squared_distances(rows: Blocks, fits: Refitted) -> Array:
-    """(R, m, c, c) between the centres of each task, in the metric; NaN where a cluster is absent."""
+    """Compute (R, m, c, c) between the centres of each task, in the metric; NaN where a cluster is absent."""
     model, centers = fits.model, fits.centers
     lam = model.sharing.lam[:, :, None, None]
     E = lam * centers.Ms + (1 - lam) * centers.placed
@@ -85,7 +85,7 @@ def _squared_distances(rows: Blocks, fits: Refitted) -> Array:
 
 
 def _neighbors(apart: Array) -> Array:
-    """(m, c, c) pairs of clusters of each task between which no other centre lies (a Gabriel graph)."""
+    """Compute (m, c, c) pairs of clusters of each task between which no other centre lies (a Gabriel graph)."""
     middle = (apart[:, :, None, :] + apart[:, None, :, :]) / 2 - apart[:, :, :, None] / 4  # (m, i, j, other)
     middle = np.where(np.isnan(middle), np.inf, middle)
     return (middle.min(axis=3) >= GABRIEL * apart / 4) & (apart > 0)

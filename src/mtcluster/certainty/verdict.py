@@ -37,7 +37,7 @@ class Verdict:
 
 
 def compared(overall: float, reference: Array) -> str:
-    """Whether data are more stable than all, most or few data sets without clusters."""
+    """Tell whether data are more stable than all, most or few data sets without clusters."""
     if not len(reference):
         return "yes"
     if overall <= np.median(reference):

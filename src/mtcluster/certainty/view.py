@@ -60,7 +60,7 @@ class View:
         return np.concatenate(self.embedding.us)
 
     def without_clusters(self, rng: np.random.Generator) -> Blocks:
-        """Rows of one elliptical distribution per task, seen in the same way."""
+        """Return rows of one elliptical distribution per task, seen in the same way."""
         pairs = zip(self.embedding.Ys, self.embedding.us, strict=True)
         drawn = [elliptical(Y, u, rng) for Y, u in pairs]
         Ys, us = [Y for Y, _ in drawn], [u for _, u in drawn]
@@ -80,7 +80,7 @@ class View:
 
 
 def view_of(rows: RowSource, how: Consensus, offset: str, measured: bool, seeds: tuple[int, int]) -> View:
-    """The view of a fit whose consensus is `how`; `offset` "mean" or "scale": the means of tasks are removed."""
+    """Return the view of a fit whose consensus is `how`; `offset` "mean" or "scale": the means of tasks are removed."""
     embedder = how.embedder(rows, seeds, scaled=measured)
     found = embedder.embedding(offset if offset in ("mean", "scale") else "none").counted()
     if how.downweight:

@@ -30,7 +30,7 @@ class Ballot:
     n_members: int = 0
 
     def vote(self, embedding: Embedding, known: list[Array] | None = None) -> tuple[list[Array], list[Array]]:
-        """The shares of the members, on the tasks of an embedding, and the clusters of each task on its own.
+        """Return the shares of the members, on the tasks of an embedding, and the clusters of each task on its own.
 
         `known`: labels by an earlier fit, where one more member starts.
         """
@@ -49,7 +49,7 @@ class Ballot:
         return vote(members, c), starts.owns
 
     def compare(self, shares: list[Array], owns: list[Array]) -> tuple[list[Array], Array, Array, Array]:
-        """Labels by majority, agreement of each task with them, its relatedness, and which tasks are left alone."""
+        """Get labels by majority, agreement of each task with them, its relatedness, and which tasks are left alone."""
         labels, m, c = [share.argmax(axis=1) for share in shares], len(shares), self.n_clusters
         agreement, kinship, alone = np.ones(m), np.ones(m), np.zeros(m, dtype=bool)
         if m > 1 and c > 1:
@@ -63,7 +63,7 @@ class Ballot:
     def again(
         self, shares: list[Array], owns: list[Array], alone: Array, known: list[Array] | None = None
     ) -> list[Array]:
-        """Labels after a second vote, without the tasks that are left alone; these keep their own."""
+        """Return labels after a second vote, without the tasks that are left alone; these keep their own."""
         if not alone.all():
             related = np.flatnonzero(~alone).tolist()
             known = None if known is None else [known[k] for k in related]

@@ -143,14 +143,14 @@ def _order(values: Array) -> Array:
 
 
 def _located(embedding: Embedding) -> Iterator[list[Array]]:
-    """The rows where they lie, and with the mean of each task removed."""
+    """Yield the rows where they lie, and with the mean of each task removed."""
     yield embedding.Ys
     if len(embedding.Ys) > 1:
         yield [Y - np.average(Y, axis=0, weights=u) for Y, u in zip(embedding.Ys, embedding.us, strict=True)]
 
 
 def sums_of(rows: Blocks, state: State, n_clusters: int) -> tuple[Array, Array]:
-    """The sums S and T of the most probable labels."""
+    """Return the sums S and T of the most probable labels."""
     labels = [P.argmax(axis=1) for P in state.Ps]
     job = partial(jobs.totals, membership=Binary(), n_clusters=n_clusters)
     totals = rows.apply(job, labels, state.weights)[-1]

@@ -34,12 +34,12 @@ COMPLETED_DIRECTIONS, COMPLETION_ROUNDS = 10, 20  # that wide rows follow, and h
 
 
 def has_gaps(sample: list[Block]) -> bool:
-    """Whether values are missing."""
+    """Tell whether values are missing."""
     return any(block.observed is not None for block in sample)
 
 
 def complete(sample: list[Block], dimensions: int) -> list[Block]:
-    """The rows with what is expected in place of missing values, before clusters are known.
+    """Return the rows with what is expected in place of missing values, before clusters are known.
 
     First by the task of a row; then, if there are enough rows, by the nearest of many small clusters of all tasks.
     """
@@ -61,7 +61,7 @@ def complete(sample: list[Block], dimensions: int) -> list[Block]:
 
 
 def by_clusters(sample: list[Block], model: Model, labels: list[Array], max_iter: int = COMPLETION_ITER) -> list[Block]:
-    """The rows with what their cluster expects, after a few iterations of a model from these labels."""
+    """Return the rows with what their cluster expects, after a few iterations of a model from these labels."""
     rows = Blocks([make_block(_rows(b), b.u.astype(np.float64), b.origin.astype(np.float64)) for b in sample])
     state = alternate(rows, model, first_state(rows, model, [labels]), max_iter=max_iter, tol=COMPLETION_TOL).state
     terms = model.terms(state.centers, rows.origins, gaps=True)
@@ -86,7 +86,7 @@ def _rows(block: Block) -> Array:
 
 
 def _variances(sample: list[Block]) -> Array:
-    """(d,) of each column around the means of the tasks; that of a usual column where it has none."""
+    """Compute (d,) of each column around the means of the tasks; that of a usual column where it has none."""
     apart = np.concatenate([_rows(block) - block.origin for block in sample])
     found = np.nanmean(apart**2, axis=0)
     usable = (
@@ -96,7 +96,7 @@ def _variances(sample: list[Block]) -> Array:
 
 
 def constant_columns(X: Array) -> Array:
-    """(d,) columns that hold one value alone, up to rounding: they say nothing."""
+    """Compute (d,) columns that hold one value alone, up to rounding: they say nothing."""
     low, high = np.nanmin(X, axis=0), np.nanmax(X, axis=0)
     return high - low <= VALUE_ROUNDING * np.maximum(np.abs(low), np.abs(high))
 
@@ -117,7 +117,7 @@ def _by_directions(sample: list[Block]) -> list[Block]:
 
 
 def _expected(Y: Array, u: Array) -> Array:
-    """Rows projected on their leading directions, each by the share of its variance that is not noise."""
+    """Return rows projected on their leading directions, each by the share of its variance that is not noise."""
     n, d = Y.shape
     weighted = np.sqrt(u / u.sum())[:, None] * Y
     if n < d:

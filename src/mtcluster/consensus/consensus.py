@@ -175,14 +175,14 @@ class Consensus:
                 raise ValueError(f"{name}={getattr(self, name)!r} of Consensus should lie between 0 and 1.")
 
     def embedder(self, rows: RowSource, seeds: tuple[int, int], scaled: bool = False) -> Embedder:
-        """The sample and its embeddings; `scaled`: the units of columns do not matter."""
+        """Return the sample and its embeddings; `scaled`: the units of columns do not matter."""
         n_neighbors = max([self.distant_neighbor, *(k for k, _ in self.smoothings)])
         return open_embedder(rows, Sampling(self.sample, self.task_sample), self.dimensions, n_neighbors, seeds, scaled)
 
     def locate(
         self, rows: RowSource, n_clusters: int, random_state: np.random.RandomState
     ) -> tuple[str, float | None, Embedder | None]:
-        """Whether the means of tasks are removed, by what share that tightens clusters, and the embeddings used.
+        """Tell whether the means of tasks are removed, by what share that tightens clusters, and the embeddings used.
 
         It is not asked of one task, nor of directions: they have no location.
         """
@@ -194,7 +194,7 @@ class Consensus:
         return ("mean" if gain >= self.min_offset_gain else "none"), gain, embedder
 
     def offset_gain(self, embedder: Embedder, n_clusters: int, seed: int) -> float:
-        """By what share k-means of all rows gets tighter when the mean of each task is removed.
+        """Tell by what share k-means of all rows gets tighter when the mean of each task is removed.
 
         Much, where tasks lie apart. Not at all where they lie together and their means differ because they hold
         different shares of the clusters: then removing the means would tear the clusters apart.
@@ -312,7 +312,7 @@ class Consensus:
         return ConsensusResult(start, frame, evidence, found.support, value)
 
     def metric(self, rows: RowSource, model: Model, random_state: np.random.RandomState) -> Model:
-        """The model with a shared metric, where nothing else is left open."""
+        """Return the model with a shared metric, where nothing else is left open."""
         seeds = random_state.randint(np.iinfo(np.int32).max, size=3).tolist()
         return replace(model, geometry=self._framing(rows, model, "none", None, seeds).geometry)
 
@@ -342,7 +342,7 @@ class Consensus:
 
 
 def _fewer(now: Embedding, before: Embedding) -> int:
-    """Number of rows that count less because they lie far from all others; of directions none do."""
+    """Return the number of rows that count less because they lie far from all others; of directions none do."""
     if now.kept is not None:
         return 0
     return sum(int(np.sum(u < known)) for u, known in zip(now.us, before.us, strict=True))

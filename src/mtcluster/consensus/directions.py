@@ -17,7 +17,7 @@ NEGLIGIBLE = 1e-6  # share of the length of the means of tasks that counts as no
 
 
 def leading_directions(sample: list[Block], means: Array | None, dimensions: int, rng: np.random.Generator) -> Array:
-    """Orthonormal directions V (d, l): the leading ones of the rows, seen from the mean (m, d) of their task.
+    """Return orthonormal directions V (d, l): the leading ones of the rows, seen from the mean (m, d) of their task.
 
     `means` None: the rows are directions themselves and are seen from zero. Else the directions in which the means lie
     apart follow, so that rows keep their distances wherever the tasks are moved to.
@@ -41,16 +41,16 @@ class _Moved:
     origin: Array
 
     def times(self, V: Array) -> Array:
-        """Product with d × l."""
+        """Return product with d × l."""
         return times(self.X, V) - self.origin @ V
 
     def transposed(self, u: Array) -> Array:
-        """Product of the transposed rows with one number per row."""
+        """Return the product of the transposed rows with one number per row."""
         found = sum(np.asarray(rows_at(self.X, part).T @ u[part], dtype=np.float64) for part in _parts(self.X))
         return found - self.origin * u.sum()
 
     def scatter(self, V: Array) -> Array:
-        """Product of the transposed rows with the rows with d × l: each is read once."""
+        """Return the product of the transposed rows with the rows with d × l: each is read once."""
         shift, total, found = self.origin @ V, np.zeros(V.shape[1]), np.zeros_like(V)
         for part in pieces(self.X, V.shape[1]):
             X = rows_at(self.X, part)
@@ -61,17 +61,17 @@ class _Moved:
 
 
 def times(X: Matrix, V: Array) -> Array:
-    """X V, in float64."""
+    """Compute X V, in float64."""
     return np.concatenate([np.asarray(rows_at(X, part) @ V, dtype=np.float64) for part in _parts(X)])
 
 
 def _parts(X: Matrix) -> list[slice]:
-    """Rows that have to be fetched go piece by piece."""
+    """Fetch rows that stand elsewhere piece by piece."""
     return pieces(X) if isinstance(X, Picked) else [slice(0, X.shape[0])]
 
 
 def _leading(frames: list[_Moved], dimensions: int, rng: np.random.Generator) -> Array:
-    """The leading right singular vectors (d, l) of all rows."""
+    """Return the leading right singular vectors (d, l) of all rows."""
     d, thin = frames[0].X.shape[1], is_sparse(frames[0].X)
     start = rng.standard_normal(d)
     if not any(np.any(frame.scatter(start[:, None])) for frame in frames):

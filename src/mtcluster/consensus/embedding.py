@@ -57,7 +57,7 @@ class Embedding:
         return [made[smoothing] for smoothing in smoothings]
 
     def downweighted(self, neighbor: int, distant: float, power: int = 2) -> Embedding:
-        """Rows that lie far from all others count less: they would take centres for themselves.
+        """Let rows that lie far from all others count less: they would take centres for themselves.
 
         A direction counts (share kept / median share)², if the embedding keeps little of it: unit length would blow up
         what is left. Of other rows, one counts (distant · a / r)^power, with r the distance to a near neighbour and a
@@ -70,14 +70,14 @@ class Embedding:
         return replace(self, us=[u * factor for u, factor in zip(self.us, factors, strict=True)])
 
     def centers(self, labels: list[Array], n_clusters: int) -> tuple[Array, Array]:
-        """Means (m, c, l) and weights (m, c) of the clusters of each task."""
+        """Return means (m, c, l) and weights (m, c) of the clusters of each task."""
         Ps = [np.eye(n_clusters)[own] * u[:, None] for own, u in zip(labels, self.us, strict=True)]
         sizes = np.stack([P.sum(axis=0) for P in Ps])
         sums = np.stack([P.T @ Y for P, Y in zip(Ps, self.Ys, strict=True)])
         return sums / np.where(sizes > 0, sizes, 1)[..., None], sizes
 
     def counted(self) -> Embedding:
-        """The same with weights of 1 on average: what counts as few rows does not depend on their scale."""
+        """Return the same with weights of 1 on average: what counts as few rows does not depend on their scale."""
         total, n = sum(float(u.sum()) for u in self.us), sum(map(len, self.us))
         return replace(self, us=[u * (n / total) for u in self.us]) if total > 0 else self
 
@@ -89,7 +89,7 @@ class Embedding:
 
 
 def _graph(near: Array) -> Any:
-    """D⁻¹ G of a task, from the neighbours (n, k) of each row; None: there are too few rows to have any."""
+    """Compute D⁻¹ G of a task, from the neighbours (n, k) of each row; None: there are too few rows to have any."""
     n, k = near.shape
     if n <= 2:
         return None
@@ -100,7 +100,7 @@ def _graph(near: Array) -> Any:
 
 
 def _company(distances: Array, neighbor: int, distant: float, power: int) -> Array:
-    """What rows count, by the distance to a near neighbour."""
+    """Tell what rows count, by the distance to a near neighbour."""
     if distances.shape[1] < neighbor:
         return np.ones(len(distances))
     away = distances[:, neighbor - 1]
@@ -110,7 +110,7 @@ def _company(distances: Array, neighbor: int, distant: float, power: int) -> Arr
 
 
 def _prominence(kept: Array) -> Array:
-    """What directions count, by how much of them the embedding keeps."""
+    """Tell what directions count, by how much of them the embedding keeps."""
     median = np.median(kept)
     return np.minimum(1, kept / median) ** 2 if median > 0 else np.ones_like(kept)
 
@@ -141,7 +141,7 @@ class Embedder:
         return has_gaps(self.given)
 
     def with_sample(self, sample: list[Block]) -> Embedder:
-        """The same with other values in place of those that are missing."""
+        """Return the same with other values in place of those that are missing."""
         found = copy(self)
         for name in ("V", "coordinates", "_whole", "_constant", "scale", "neighbors", "_plain", "unit"):
             found.__dict__.pop(name, None)
@@ -219,7 +219,7 @@ class Embedder:
         return power_of_two(np.sqrt(spread)) if spread > 0 else 0.0
 
     def embedding(self, kind: str) -> Embedding:
-        """The rows in the frame that a kind of offset gives, seen from the middle of all."""
+        """Return the rows in the frame that a kind of offset gives, seen from the middle of all."""
         if kind not in self._embeddings:
             plain, offsets = self._plain, task_offsets(self.rows, kind)
             Ys = plain.Ys
@@ -238,12 +238,12 @@ class Embedder:
 
 
 def power_of_two(size: float) -> float:
-    """The power of two that is nearest to a positive size."""
+    """Return the power of two that is nearest to a positive size."""
     return float(2.0 ** np.round(np.log2(size)))
 
 
 def nearest(Y: Array, n_neighbors: int) -> tuple[Array, Array]:
-    """Distances to the nearest other rows and their indices, nearest first."""
+    """Return distances to the nearest other rows and their indices, nearest first."""
     if len(Y) < 2:
         return np.zeros((len(Y), 0)), np.zeros((len(Y), 0), dtype=int)
     search = NearestNeighbors(n_neighbors=min(n_neighbors, len(Y) - 1), algorithm="brute")
@@ -267,7 +267,7 @@ def shared_embeddings() -> Iterator[None]:
 def open_embedder(
     rows: RowSource, sampling: Sampling, dimensions: int, n_neighbors: int, seeds: tuple[int, int], scaled: bool = False
 ) -> Embedder:
-    """A sample with its embeddings: one that is shared, if the rows are the same."""
+    """Make a sample with its embeddings: one that is shared, if the rows are the same."""
     if not _SHARED:
         return Embedder(rows, sampling, dimensions, n_neighbors, seeds=seeds, scaled=scaled)
     # The same sample in all fits.
@@ -277,20 +277,20 @@ def open_embedder(
 
 
 def _fingerprints(sample: list[Block]) -> list[bytes]:
-    """A random direction of the rows of each task, in their order: other rows, or another order, look different."""
+    """Get a random direction of the rows of each task, in their order: other rows, or another order, look different."""
     r = np.random.default_rng(0).standard_normal(sample[0].X.shape[1])
     parts = [[np.asarray(rows_at(b.X, part) @ r) for part in pieces(b.X)] + [np.asarray(b.u)] for b in sample]
     return [sha256(np.concatenate(part).tobytes()).digest() for part in parts]
 
 
 def task_offsets(rows: RowSource, kind: str) -> Offsets:
-    """Offsets and scales such that (x − b_k) / s_k has the same mean, or mean and spread, in all tasks."""
+    """Return offsets and scales such that (x − b_k) / s_k has the same mean, or mean and spread, in all tasks."""
     energy = rows.apply(energies)[-1] if kind == "scale" else np.zeros(0)
     return OFFSETS[kind](rows.summary, energy, rows.origins)
 
 
 def directional(summary: Summary) -> bool:
-    """Whether all rows but those of zeros have one length, as TF-IDF and other normalised rows do.
+    """Tell whether all rows but those of zeros have one length, as TF-IDF and other normalised rows do.
 
     Lengths are compared with the distances between rows: rows that lie together far from zero are no directions.
     """

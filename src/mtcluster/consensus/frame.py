@@ -120,7 +120,7 @@ class Framing:
         )  # fmt: skip
 
     def completed(self, found: Frame) -> Embedder:
-        """The sample with what the clusters that were found expect in place of missing values."""
+        """Return the sample with what the clusters that were found expect in place of missing values."""
         embedder, chosen = self.embedder, found.chosen
         if embedder.V is not None:
             return embedder
@@ -136,7 +136,7 @@ class Framing:
         return self.how.choose(seen, self.seen_prior, self.n_clusters, self.frames, self.rng, known)
 
     def _kinship(self, labels: list[Array], chosen: Chosen) -> tuple[Array, float]:
-        """Relatedness of each task to the one most like it, by the clusters that both hold, and what it should be.
+        """Get how like each task is to the one most like it, by the clusters that both hold, and how it should be.
 
         A task below that is like no other, or much less like them than is usual among these tasks.
         """
@@ -152,7 +152,7 @@ class Framing:
         return kinship, max(self.min_relatedness, self.usual * float(np.median(kinship)) if m > 2 else 0.0)
 
     def _again(self, chosen: Chosen, labels: list[Array], alone: Array) -> tuple[Chosen, list[Array]]:
-        """The other tasks once more, and each of these on its own; their clusters are matched by where they lie."""
+        """Get the other tasks once more, and each of these on its own; their clusters are matched by where they lie."""
         if not alone.all():
             others = np.flatnonzero(~alone).tolist()
             chosen = self._choose(others)

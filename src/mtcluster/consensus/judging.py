@@ -34,13 +34,13 @@ class Judge:
     means: Array  # (m, l) of the tasks
 
     def nothing(self, matched: bool) -> float:
-        """The criterion of one cluster that holds all rows."""
+        """Return the criterion of one cluster that holds all rows."""
         sizes = self.spread.sizes[0]
         T = sizes[:, None] * self.means
         return float(self(sizes[None, :, None], T[None, :, None], np.array([matched]))[0])
 
     def __call__(self, S: Array, T: Array, matched: Array, numbers: Array | None = None) -> Array:
-        """The criterion of each run, from the sums of its labels and whether offsets are estimated.
+        """Return the criterion of each run, from the sums of its labels and whether offsets are estimated.
 
         `numbers` (R,): how many clusters each run was asked for, if not all.
         """
@@ -66,7 +66,7 @@ class Judge:
 
 
 def _information(P: Array) -> tuple[Array, Array]:
-    """H(cluster | task) and I(cluster; task) of each run, from the shares P (R, m, c) of all rows."""
+    """Compute H(cluster | task) and I(cluster; task) of each run, from the shares P (R, m, c) of all rows."""
     tiny = np.finfo(np.float64).tiny
     of_task, of_cluster = P.sum(axis=2, keepdims=True), P.sum(axis=1, keepdims=True)
     given = -np.sum(P * np.log(np.maximum(P / np.maximum(of_task, tiny), tiny)), axis=(1, 2))

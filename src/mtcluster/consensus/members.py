@@ -29,32 +29,32 @@ LOSS_ROUNDED = 1e-5  # share of a loss that rounding may change
 
 
 def blocks_of(Ys: list[Array], us: list[Array], unit: float, dtype: Any = MEMBER_DTYPE) -> list[Block]:
-    """Embedded rows as blocks, in some unit, seen from the mean of each task."""
+    """Return embedded rows as blocks, in some unit, seen from the mean of each task."""
     Ys = [Y / unit for Y in Ys]
     return [make_block(Y.astype(dtype), u.astype(dtype), Y.mean(axis=0)) for Y, u in zip(Ys, us, strict=True)]
 
 
 def tightest(blocks: list[Block], n_clusters: int, n_runs: int, rng: np.random.Generator) -> float:
-    """The least sum of squared distances that a few runs of k-means of all rows find."""
+    """Return the least sum of squared distances that a few runs of k-means of all rows find."""
     rows, model = Blocks(blocks), Model(n_clusters, Share.of(0.0), n_clusters)
     return min(alternate(rows, model, pooled(rows, model, n_runs, rng), max_iter=MEMBER_ITER, tol=MEMBER_TOL).final)
 
 
 def pooled(rows: Blocks, model: Model, n: int, rng: np.random.Generator) -> State:
-    """Labels by n seedings of all rows together."""
+    """Return labels by n seedings of all rows together."""
     Z = seeds(rows.place.blocks, model.n_clusters, rng, n, SEEDED).astype(MEMBER_DTYPE)
     return state_at(rows, model, Z)
 
 
 def by_task(rows: Blocks, model: Model, n: int, rng: np.random.Generator) -> State:
-    """Labels by n seedings of each task on its own."""
+    """Return labels by n seedings of each task on its own."""
     most = max(SEEDED // len(rows.place.blocks), 20 * model.n_clusters)
     Ms = np.stack([seeds([b], model.n_clusters, rng, n, most) for b in rows.place.blocks], axis=1)
     return state_at(rows, model, Ms[:, 0], Ms)
 
 
 def sorted_by_task(rows: Blocks, state: State, groups: int, n: int) -> list[list[Array]]:
-    """Labels of the best n runs of each group: the first has those of the best run of each task, and so on."""
+    """Return labels of the best n runs of each group: the first has those of the best run of each task, and so on."""
     losses = rows.apply(weighted_sums, state.Ls)[-1]  # (m, R)
     order = [leading(own, groups, n) for own in losses]
     return [[P[best[i]] for P, best in zip(state.Ps, order, strict=True)] for i in range(groups * n)]
@@ -67,7 +67,7 @@ def matched(
     numbers: list[int] | None = None,
     price: float | None = None,
 ) -> list[list[Array]]:
-    """Labels of tasks on their own, clusters renumbered so that they correspond across tasks.
+    """Return labels of tasks on their own, clusters renumbered so that they correspond across tasks.
 
     `numbers`: how many clusters each start has, if not all. `price`: tasks may lack clusters, and a cluster may stay
     unmatched for that (`core.relations.partly_align`).
@@ -106,7 +106,7 @@ class Starts:
         n_own: int,
         rng: np.random.Generator,
     ) -> Starts:
-        """k-means of all rows together, and of each task on its own (λ1 = 1), from many seeds side by side.
+        """Return k-means of all rows together, and of each task on its own (λ1 = 1), from many seeds side by side.
 
         It sees smoothed rows. In each group of members the best `n_starts` of `n_seedings` become starts. The best
         `n_own` of all lead to the clusters of each task on its own, of the plain rows.
@@ -129,7 +129,7 @@ class Starts:
 
 
 def leading(losses: Array, groups: int, n: int) -> Array:
-    """The runs of the n least losses of each group, group by group; rounding must not decide between equal ones."""
+    """Get the runs of the n least losses of each group, group by group; rounding must not decide between equal ones."""
     size = len(losses) // groups
     by_group = losses.reshape(groups, size)
     unit = LOSS_ROUNDED * np.maximum(by_group.min(axis=1, keepdims=True), np.finfo(np.float32).tiny)
@@ -140,7 +140,7 @@ def leading(losses: Array, groups: int, n: int) -> Array:
 def fit_members(
     smoothed: list[Blocks], n_clusters: int, within_weights: tuple[float, ...], starts: Starts
 ) -> list[list[Array]]:
-    """Labels by all members: one for each smoothing of the rows, kind of start and λ1."""
+    """Return labels by all members: one for each smoothing of the rows, kind of start and λ1."""
     n_kinds = len(starts.kinds)
     shares = within_weights if n_kinds > 1 else within_weights[:1]  # a single task shares with nobody
     entries, runs = np.repeat(np.arange(n_kinds), starts.n), np.repeat(np.arange(n_kinds), len(shares)).tolist()
@@ -158,7 +158,7 @@ def fit_members(
 
 
 def fit_from(rows: Blocks, n_clusters: int, within_weight: float, labels: list[Array]) -> list[Array]:
-    """Labels by a member that starts from given ones."""
+    """Return labels by a member that starts from given ones."""
     model = Model(n_clusters, Share.of(within_weight), n_clusters)
     found = alternate(rows, model, first_state(rows, model, [labels]), max_iter=MEMBER_ITER, tol=MEMBER_TOL)
     return [P[0] for P in found.state.Ps]

@@ -80,13 +80,13 @@ def _hold(holds: Array, support: Array, per_task: Array | None, j: int) -> None:
 
 
 def _distances(place: Place, terms: Terms, k: int) -> Array:
-    """(c, n) half of what each label adds to the losses of the rows of a task."""
+    """Compute (c, n) half of what each label adds to the losses of the rows of a task."""
     block = place.blocks[k]
     return np.array(terms.where(block)[k].quadratic(block.X, block.sq).D[0], dtype=np.float64)
 
 
 def _evidence(place: Place, labels: list[Array], *, terms: Terms, n_clusters: int) -> tuple[Array]:
-    """(m, c) by how much the rows of each cluster would fit worse in the second best one."""
+    """Compute (m, c) by how much the rows of each cluster would fit worse in the second best one."""
     found = np.zeros((len(labels), n_clusters))
     if n_clusters == 1:
         return (found + np.inf,)
@@ -100,7 +100,7 @@ def _evidence(place: Place, labels: list[Array], *, terms: Terms, n_clusters: in
 
 
 def _relabel(place: Place, labels: list[Array], *, terms: Terms, holds: Array) -> tuple[list[Array], None]:
-    """Rows of clusters that their task does not hold go to the best one that it does."""
+    """Move rows of clusters that their task does not hold to the best one that it does."""
     found = []
     for k, own in enumerate(labels):
         lost = ~holds[k][own]

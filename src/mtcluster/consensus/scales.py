@@ -12,7 +12,7 @@ NORMAL = 1.4826  # of a normal distribution, deviations over median absolute one
 
 
 def within_covariance(Ys: list[Array], us: list[Array], rounding: Array | None, strength: float) -> Array:
-    """The covariance within tasks, a little towards its diagonal, as the prior of the metric.
+    """Return the covariance within tasks, a little towards its diagonal, as the prior of the metric.
 
     Columns of few different values are rounded, and `rounding` is the variance of that: else a column of zeros and ones
     would make a cluster of each value, in which it has no variance at all. It counts in full, whatever the strength of
@@ -34,13 +34,13 @@ def within_covariance(Ys: list[Array], us: list[Array], rounding: Array | None, 
 
 
 def whitened(Ys: list[Array], cov: Array) -> list[Array]:
-    """Rows in coordinates in which a covariance is the identity."""
+    """Return rows in coordinates in which a covariance is the identity."""
     turn = np.linalg.cholesky(np.linalg.inv(cov))
     return [Y @ turn for Y in Ys]
 
 
 def rounding_variance(Xs: list[Array]) -> Array:
-    """(step / 2)² of each column, with step the mean distance between neighbouring values in a task."""
+    """Compute (step / 2)² of each column, with step the mean distance between neighbouring values in a task."""
     found = np.zeros(Xs[0].shape[1])
     for X in Xs:
         ordered = np.sort(X, axis=0)
@@ -51,7 +51,7 @@ def rounding_variance(Xs: list[Array]) -> Array:
 
 
 def without_tails(Ys: list[Array]) -> list[Array]:
-    """Columns whose values far from the median of their task are drawn in: a asinh(y / a), in robust deviations."""
+    """Get columns whose values far from the median of their task are drawn in: a asinh(y / a), in robust deviations."""
     middles = [np.median(Y, axis=0) for Y in Ys]
     apart = np.concatenate([Y - middle for Y, middle in zip(Ys, middles, strict=True)])
     usual = np.abs(apart).mean(axis=0)

@@ -9,7 +9,7 @@ from ..core.relations import match
 
 
 def vote(members: list[list[Array]], n_clusters: int, max_rounds: int = 10) -> list[Array]:
-    """The share of the members that put each row into each cluster, clusters renumbered to agree with the others.
+    """Get the share of the members that put each row into each cluster, clusters renumbered to agree with the others.
 
     The reference is the member that agrees best with all of them, then the vote itself, until nothing changes. All of
     it is read from the tables of how many rows two clusters have in common.

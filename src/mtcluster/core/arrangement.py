@@ -45,23 +45,23 @@ class Ranking:
 
 
 def distances(C: Array) -> Array:
-    """(…, c, c) distances between centres (…, c, d)."""
+    """Compute (…, c, c) distances between centres (…, c, d)."""
     return np.sqrt(np.sum((C[..., :, None, :] - C[..., None, :, :]) ** 2, axis=-1))
 
 
 def enumerable(a: int, b: int) -> bool:
-    """Whether all matchings of a clusters with b can be looked at."""
+    """Tell whether all matchings of a clusters with b can be looked at."""
     return perm(max(a, b), min(a, b)) <= ENUMERATED
 
 
 @lru_cache(maxsize=2)
 def _all(a: int, b: int) -> Array:
-    """(k, a) all matchings."""
+    """Compute (k, a) all matchings."""
     return np.array(list(permutations(range(b), a)), dtype=np.intp).reshape(-1, a)
 
 
 def misfits(D: Array, E: Array, maps: Array) -> Array:
-    """(k,) what each matching (k, a) leaves over, from 0 to 1."""
+    """Compute (k,) what each matching (k, a) leaves over, from 0 to 1."""
     i, j = np.triu_indices(len(D), 1)
     x, Y = D[i, j], E[maps[:, i], maps[:, j]]
     lengths = np.sqrt(np.sum(x**2) * np.sum(Y**2, axis=1))
@@ -80,7 +80,7 @@ def likeness(D: Array, E: Array, at: Array, to: Array) -> float:
 
 
 def rank(D: Array, E: Array, propose: Proposer) -> Ranking:
-    """The best matching of the clusters with distances D (a, a) with those of E (b, b), a ≤ b.
+    """Return the best matching of the clusters with distances D (a, a) with those of E (b, b), a ≤ b.
 
     All matchings are looked at if they are few, else those that are proposed, and what exchanges make of them.
     """
@@ -101,7 +101,7 @@ def rank(D: Array, E: Array, propose: Proposer) -> Ranking:
 
 
 def stability(Ds: Array, Es: Array, ranking: Ranking) -> float:
-    """Share of redrawn distances, Ds (B, a, a) and Es (B, b, b), whose best matching is the same again, and alone.
+    """Get the share of redrawn distances, Ds (B, a, a) and Es (B, b, b), whose best matching is the same, and alone.
 
     Where matchings are too many to look at all of them, it is compared with the second best and all exchanges.
     """
@@ -119,7 +119,7 @@ def stability(Ds: Array, Es: Array, ranking: Ranking) -> float:
 
 
 def _climbed(D: Array, E: Array, starts: Array) -> Array:
-    """(k, a) matchings to which exchanges lead, and their exchanges, each once."""
+    """Compute (k, a) matchings to which exchanges lead, and their exchanges, each once."""
     found = []
     for start in starts:
         at, cost = start, np.inf
@@ -134,7 +134,7 @@ def _climbed(D: Array, E: Array, starts: Array) -> Array:
 
 
 def _exchanges(one: Array, b: int) -> Array:
-    """(k, a) a matching, and all that differ from it by an exchange of two clusters, or by one that was free."""
+    """Get (k, a) a matching, and all that differ from it by an exchange of two clusters, or by one that was free."""
     a = len(one)
     whole = np.concatenate([one, np.setdiff1d(np.arange(b), one)])
     found = [one]
@@ -156,11 +156,11 @@ class Arrangement:
     A: Array | None  # (d, d) the metric of the fit; None: Euclidean
 
     def distances(self) -> Array:
-        """(c, c) between the centres, in units of the scatter around them where the fit has a metric of its own."""
+        """Get (c, c) between the centres, in units of the scatter around them where the fit has a metric of its own."""
         return self._between(self.Y, self.C)
 
     def redrawn(self, n_draws: int, rng: np.random.Generator) -> Array:
-        """(B, c, c) the same, of rows that are drawn again within their tasks.
+        """Compute (B, c, c) the same, of rows that are drawn again within their tasks.
 
         Each row belongs to the nearest centre, of C first, then of its draw; a cluster without rows keeps its centre.
         """
@@ -179,14 +179,14 @@ class Arrangement:
         return np.argmin(np.sum(CA * C, axis=1) - 2 * X @ CA.T, axis=1)
 
     def _means(self, X: Array, C: Array) -> Array:
-        """Means of the rows that are nearest to each centre."""
+        """Return means of the rows that are nearest to each centre."""
         member = self._nearest(X, C) == np.arange(len(C))[:, None]
         n = member.sum(axis=1)[:, None]
         return np.where(n > 0, member @ X / np.maximum(n, 1), C)
 
 
 def whitener(R: Array) -> Array:
-    """T (d, d) with (T Tᵀ)⁻¹ the covariance of rows R (n, d) around 0, correlations shrunk as Ledoit and Wolf do.
+    """Get T (d, d) with (T Tᵀ)⁻¹ the covariance of rows R (n, d) around 0, correlations shrunk as Ledoit and Wolf do.
 
     Errors of a covariance change all distances at once, and would hide what arrangements have in common; variances of
     columns are not shrunk, so that units of columns do not matter.

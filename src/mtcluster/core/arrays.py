@@ -51,12 +51,12 @@ class Picked:
 
 
 def is_sparse(X: Matrix) -> bool:
-    """Whether the rows are sparse, of SciPy's kind or CuPy's."""
+    """Tell whether the rows are sparse, of SciPy's kind or CuPy's."""
     return hasattr(getattr(X, "matrix", X), "tocsr")
 
 
 def rows_at(X: Matrix, part: slice) -> Any:
-    """Some rows, one after the other; all of them cost nothing."""
+    """Take some rows, one after the other; to take all of them costs nothing."""
     if isinstance(X, Picked):
         return X[part]
     if part.start == 0 and part.stop == X.shape[0]:
@@ -65,7 +65,7 @@ def rows_at(X: Matrix, part: slice) -> Any:
 
 
 def pieces(X: Matrix, n_columns: int = 1, numbers: int = PIECE) -> list[slice]:
-    """Parts of the rows of X, of at most so many numbers together with the columns that are computed for them."""
+    """Get parts of the rows of X, of at most so many numbers together with the columns that are computed for them."""
     n, d = X.shape
     matrix: Any = getattr(X, "matrix", X)
     if is_sparse(matrix):
@@ -83,7 +83,7 @@ def pieces(X: Matrix, n_columns: int = 1, numbers: int = PIECE) -> list[slice]:
 
 
 def squared_norms(X: Matrix, origin: Array, xp: ModuleType = np) -> Array:
-    """‖x − origin‖² of each row, the origin 0 where a sparse X has no entry; infinite where it overflows."""
+    """Compute ‖x − origin‖² of each row, the origin 0 where a sparse X has no entry; infinite where it overflows."""
     with np.errstate(over="ignore"):
         if is_sparse(X):
             values = X.data - like(origin, X.data, xp)[X.indices] if origin.any() else X.data
@@ -95,12 +95,12 @@ def squared_norms(X: Matrix, origin: Array, xp: ModuleType = np) -> Array:
 
 
 def has_gaps(values: Array, xp: ModuleType = np) -> bool:
-    """Whether some values are not there (NaN)."""
+    """Tell whether some values are not there (NaN)."""
     return bool(xp.isnan(xp.sum(values)))
 
 
 def without_gaps(X: Array, xp: ModuleType = np, instead: Any = 0.0) -> Array:
-    """Dense rows with something else in place of NaN."""
+    """Return dense rows with something else in place of NaN."""
     return xp.where(xp.isnan(X), xp.asarray(instead, dtype=X.dtype, device=getattr(X, "device", None)), X)
 
 
@@ -113,14 +113,14 @@ class ColumnPlaces:
     width: int  # number of all
 
     def place(self, X: Array) -> Array:
-        """A matrix with all columns; values that it has not are missing."""
+        """Make a matrix with all columns; values that it has not are missing."""
         out = np.full((X.shape[0], self.width), np.nan, dtype=X.dtype)
         out[:, list(self.among)] = X[:, list(self.own)]
         return out
 
 
 def entry_counts(X: Matrix, xp: ModuleType = np) -> Array:
-    """(d,) entries of a sparse X in each column."""
+    """Compute (d,) entries of a sparse X in each column."""
     return host(xp.bincount(X.indices, minlength=X.shape[1]))
 
 
@@ -181,7 +181,7 @@ def quietly(job: Callable[..., Any]) -> Callable[..., Any]:
 
 @quietly
 def summarize(Xs: Sequence[Matrix], us: Sequence[Array], xp: ModuleType = np) -> Summary:
-    """The summary of the rows of each task, each read once."""
+    """Return the summary of the rows of each task, each read once."""
     m, d = len(Xs), int(Xs[0].shape[1])
     sums, energy, filled, shortest, longest = np.zeros((m, d)), 0.0, 0.0, np.inf, 0.0
     rows = np.array([X.shape[0] for X in Xs])
@@ -213,13 +213,13 @@ def summarize(Xs: Sequence[Matrix], us: Sequence[Array], xp: ModuleType = np) ->
 
 
 def remaining(total: Array, missing: Array) -> Array:
-    """The weight of the rows that have a value; 0 where the rest is rounding."""
+    """Return the weight of the rows that have a value; 0 where the rest is rounding."""
     found = total - missing
     return np.where(found > NOTHING * total, found, 0.0)
 
 
 def host(values: Any) -> Array:
-    """An array of any library in NumPy's memory."""
+    """Make an array of any library in NumPy's memory."""
     if isinstance(values, np.ndarray) or not hasattr(values, "__dlpack__"):
         return np.asarray(values)
     if hasattr(values, "cpu"):  # PyTorch
@@ -230,7 +230,7 @@ def host(values: Any) -> Array:
 
 
 def like(values: Array, array: Array, xp: ModuleType) -> Array:
-    """A small array of NumPy's in the type and in the place of another."""
+    """Make a small array of NumPy's in the type and in the place of another."""
     if xp is np:
         return values.astype(array.dtype, copy=False)
     name = str(array.dtype).rpartition(".")[2]
@@ -238,17 +238,17 @@ def like(values: Array, array: Array, xp: ModuleType) -> Array:
 
 
 def zero(dtype: Any, device: Any, xp: ModuleType) -> Array:
-    """A 0 to compare with."""
+    """Make a 0 to compare with."""
     return _kept(("zero", str(dtype), str(device), xp.__name__), lambda: xp.zeros((1,), dtype=dtype, device=device))
 
 
 def arange(n: int, device: Any, xp: ModuleType) -> Array:
-    """0, …, n − 1."""
+    """Compute 0, …, n − 1."""
     return _kept((n, "", str(device), xp.__name__), lambda: xp.arange(n, device=device))
 
 
 def _kept(key: tuple[Any, ...], make: Callable[[], Array]) -> Array:
-    """A small array, kept for the next time, because accelerators are slow at making them; few are kept."""
+    """Make a small array, kept for the next time, because accelerators are slow at making them; few are kept."""
     if key not in _KEPT:
         if len(_KEPT) >= MOST_SMALL:
             _KEPT.clear()
@@ -258,12 +258,12 @@ def _kept(key: tuple[Any, ...], make: Callable[[], Array]) -> Array:
 
 @lru_cache(maxsize=256)
 def batch_of(n: int) -> int:
-    """Rows of each sum of a batch, such that few rows or none are left over."""
+    """Return rows of each sum of a batch, such that few rows or none are left over."""
     return min(range(DEVICE_ROWS, DEVICE_ROWS // 2, -1), key=lambda size: n % size)
 
 
 def not_finite(X: Matrix, xp: ModuleType = np, *, missing: bool = False) -> Array:
-    """Which rows hold NaN or infinity; `missing`: NaN in dense rows is a value that is not there."""
+    """Tell which rows hold NaN or infinity; `missing`: NaN in dense rows is a value that is not there."""
     values = X.data if is_sparse(X) else X
     with np.errstate(over="ignore", invalid="ignore"):
         if missing and not is_sparse(X) and not np.isfinite(float(xp.sum(values))):

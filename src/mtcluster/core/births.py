@@ -24,7 +24,7 @@ BIRTH_ROUNDS = 10  # of a group and its centre in turn
 def find_birth(
     Y: Array, u: Array, tasks: Array, losses: Array, labels: Array, centers: Array, limits: Array
 ) -> Array | None:
-    """Which rows (n,) form a new cluster; None: there is none.
+    """Tell which rows (n,) form a new cluster; None: there is none.
 
     Y (n, q) are the rows, u their weights, `losses` their squared distances from the centres (c, q) of their `labels`,
     and `limits` the squared distances that all but a share `RATES` of the rows of clusters have. Centres that are not
@@ -40,7 +40,7 @@ def find_birth(
 def _at_rate(
     Y: Array, u: Array, tasks: Array, losses: Array, labels: Array, centers: Array, rate: float, limit: float
 ) -> Array | None:
-    """A group among the rows beyond one of the limits."""
+    """Make a group among the rows beyond one of the limits."""
     far, n = (losses > limit) & (u > 0), np.count_nonzero(u > 0)
     least = max(LEAST_BORN, float(poisson.ppf(SURE, rate * n)) + 1)
     while np.count_nonzero(far) >= least:
@@ -66,7 +66,7 @@ def _apart(Y: Array, u: Array, tasks: Array, labels: Array, centers: Array, grou
 
 
 def _densest(Y: Array, far: Array, limit: float) -> Array:
-    """(n,) the rows around the place where most of those that are far from all clusters lie."""
+    """Compute (n,) the rows around the place where most of those that are far from all clusters lie."""
     some = Y[far]
     apart = np.sum(some**2, axis=1)[:, None] + np.sum(some**2, axis=1) - 2 * some @ some.T
     middle = some[np.argmax(np.sum(apart <= 2 * limit, axis=1))]
@@ -80,7 +80,7 @@ def _densest(Y: Array, far: Array, limit: float) -> Array:
 
 
 def _is_far(own: Array, centers: Array, nearest: int) -> bool:
-    """Whether rows lie farther from a centre than the other centres do."""
+    """Tell whether rows lie farther from a centre than the other centres do."""
     usable: Array = np.asarray(np.isfinite(centers).all(axis=1))
     usable[nearest] = False
     if not usable.any():
@@ -90,14 +90,14 @@ def _is_far(own: Array, centers: Array, nearest: int) -> bool:
 
 
 def _gain(a: Array, b: Array) -> float:
-    """By how much two centres lower the sum of squares of the rows of two groups."""
+    """Tell by how much two centres lower the sum of squares of the rows of two groups."""
     if not len(b):
         return 0.0
     return float(len(a) * len(b) / (len(a) + len(b)) * np.sum((a.mean(axis=0) - b.mean(axis=0)) ** 2))
 
 
 def _price(group: Array, others: Array, d: int, n: int, c: int) -> float:
-    """Twice the nats of one more centre, in the space of all centres, and of telling which rows are its own."""
+    """Return twice the nats of one more centre, in the space of all centres, and of telling which rows are its own."""
     a, b = np.count_nonzero(group), np.count_nonzero(others)
     shares = np.array([a, b]) / max(a + b, 1)
     shares = shares[shares > 0]

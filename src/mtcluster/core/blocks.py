@@ -51,7 +51,7 @@ def without_rows(job: Job) -> Job:
 
 
 def reads_rows(job: Job) -> bool:
-    """Whether a job, or a partial one, needs the rows."""
+    """Tell whether a job, or a partial one, needs the rows."""
     return not getattr(getattr(job, "func", job), "without_rows", False)
 
 
@@ -71,7 +71,7 @@ class Block:
         return int(self.X.shape[0])
 
     def filled(self, X: Matrix) -> tuple[Matrix, Array | None]:
-        """Some of the rows with the origin where values are missing, and where that is (n, d); None: nowhere.
+        """Return some of the rows with the origin where values are missing, and where that is (n, d); None: nowhere.
 
         Seen from the origin missing values are then 0, in products with centres and in sums.
         """
@@ -154,7 +154,7 @@ class RowSource(Protocol):
     def scatter(
         self, values: list[Array], positions: list[Array] | None = None, otherwise: PerRow | None = None
     ) -> PerRow:
-        """Values for the rows of each task, where the rows live; those not at `positions` have `otherwise`'s."""
+        """Return values for the rows of each task, where the rows live; those not at `positions` have `otherwise`'s."""
 
 
 @dataclass(frozen=True)
@@ -193,7 +193,7 @@ class Place:
         return [Block(X, u, sq, origin, self.xp, share) for X, u, sq, origin, share in given]
 
     def over_pieces(self, n_columns: int, job: Callable[[int, slice, Matrix], Any]) -> Iterator[tuple[int, Any]]:
-        """(task, answer of the job) for all pieces that are not empty, in an order that is always the same.
+        """Compute (task, answer of the job) for all pieces that are not empty, in an order that is always the same.
 
         The job gets the task, the part of its rows and these rows; `n_columns` values are computed for each row.
         """
@@ -206,7 +206,7 @@ class Place:
             yield from zip((k for k, _ in unit.parts), found, strict=True)
 
     def _units(self, n_columns: int) -> list[Unit]:
-        """What is fetched together: a piece of a task, or the rows of several tasks in a window of their matrix."""
+        """Say what is fetched together: a piece of a task, or the rows of several tasks in a window of their matrix."""
         mixed = [k for k, X in enumerate(self.Xs) if isinstance(X, Picked) and isinstance(X.matrix, np.ndarray)]
         size = len(mixed) * WINDOW_ROWS * self.Xs[0].shape[1]
         if size > LARGEST_WINDOW or any(self.Xs[k].matrix is not self.Xs[mixed[0]].matrix for k in mixed):
@@ -238,7 +238,7 @@ class Place:
             yield k, part, np.take(window, self.Xs[k].index[part] - unit.window.start, axis=0)
 
     def each(self, n_columns: int) -> Each:
-        """What works on pieces, where so many values are computed for each row: `map`, or threads."""
+        """Tell what works on pieces, where so many values are computed for each row: `map`, or threads."""
         worth = self.xp is np and self._numbers * n_columns >= WORTH_THREADS  # accelerators have threads of their own
         return self._each if worth else map
 
@@ -270,7 +270,7 @@ class Blocks:
         return job(self.place, *values)
 
     def take(self, positions: list[Array] | None) -> list[Block]:
-        """Rows in NumPy's memory."""
+        """Return rows in NumPy's memory."""
         if positions is None:
             return self.place.blocks
         return [take(b, at) for b, at in zip(self.place.blocks, positions, strict=True)]
@@ -278,7 +278,7 @@ class Blocks:
     def scatter(
         self, values: list[Array], positions: list[Array] | None = None, otherwise: PerRow | None = None
     ) -> list[Array]:
-        """Values where the rows live."""
+        """Return values where the rows live."""
         found = []
         for k, block in enumerate(self.place.blocks):
             value = values[k]
@@ -290,7 +290,7 @@ class Blocks:
 
 
 def make_block(X: Matrix, u: Any, origin: Array, xp: ModuleType = np) -> Block:
-    """A block with its squared distances to the origin, which must be 0 in columns where a sparse X has zeros."""
+    """Make a block with its squared distances to the origin, which must be 0 in columns where a sparse X has zeros."""
     parts = pieces(X)
     with np.errstate(over="ignore"):
         found = [squared_norms(rows_at(X, part), origin, xp) for part in parts]
@@ -307,7 +307,7 @@ def make_block(X: Matrix, u: Any, origin: Array, xp: ModuleType = np) -> Block:
 
 
 def observed_share(X: Array, xp: ModuleType = np) -> Array:
-    """(n,) the share of its values that a row has; 1 for rows without any, which count nothing."""
+    """Compute (n,) the share of its values that a row has; 1 for rows without any, which count nothing."""
     share = 1 - xp.mean(xp.astype(xp.isnan(X), X.dtype), axis=1)
     return xp.where(share > 0, share, xp.ones_like(share))
 
@@ -317,12 +317,12 @@ def _largest(X: Matrix, xp: ModuleType) -> float:
 
 
 def counting(block: Block) -> Array:
-    """Which rows of a block have u > 0."""
+    """Tell which rows of a block have u > 0."""
     return np.flatnonzero(host(block.u) > 0)
 
 
 def take(block: Block, at: Array) -> Block:
-    """Rows of a block in NumPy's memory: those at some positions among the rows with u > 0."""
+    """Return rows of a block in NumPy's memory: those at some positions among the rows with u > 0."""
     if len(at) == len(block) and block.xp is np:
         return block
     rows = counting(block)[at]
@@ -333,7 +333,7 @@ def take(block: Block, at: Array) -> Block:
 
 
 def coordinates(block: Block, at: Array, V: Array) -> Array:
-    """Rows of a block at some positions among those with u > 0, times V; few are copied at a time."""
+    """Return rows of a block at some positions among those with u > 0, times V; few are copied at a time."""
     step = max(PIECE // block.X.shape[1], LEAST_ROWS)
     some = (take(block, at[i : i + step]) for i in range(0, len(at), step))
     found = [np.asarray(part.filled(rows_at(part.X, slice(0, len(part))))[0] @ V) for part in some]

@@ -45,7 +45,7 @@ EQUALLY_SURE = 1e-6  # difference of confidences that means nothing
 
 
 def temperatures(rows: RowSource, model: Model, pace: Stages, centers: Centers, rng: np.random.Generator) -> Array:
-    """(m,) the temperature of each task at the centres of one run; one for all tasks with the same metric.
+    """Compute (m,) the temperature of each task at the centres of one run; one for all tasks with the same metric.
 
     It is 1 where probabilities do not depend on it: with one cluster, one row, or centres that coincide.
     """
@@ -92,12 +92,12 @@ def _joined(parts: list[_Seen]) -> _Seen:
 
 
 def _below(D: Array) -> Array:
-    """How much D lies above its least value over the clusters, as a negative number."""
+    """Tell how much D lies above its least value over the clusters, as a negative number."""
     return D.min(axis=-2, keepdims=True) - D
 
 
 def _halves(sizes: list[int], rng: np.random.Generator) -> list[Array]:
-    """(2 N_SPLITS, n) of each task: which rows are fitted; each row in one of two fits that follow each other."""
+    """Get (2 N_SPLITS, n) of each task: which rows are fitted; each row in one of two fits that follow each other."""
     odd = np.cumsum([size % 2 for size in sizes])
     found = [np.zeros((2 * N_SPLITS, size), dtype=bool) for size in sizes]
     for split in range(0, 2 * N_SPLITS, 2):
@@ -109,7 +109,7 @@ def _halves(sizes: list[int], rng: np.random.Generator) -> list[Array]:
 
 
 def _completed(source: Blocks, terms: Terms, labels: list[Array]) -> Blocks:
-    """The rows with what the clusters of the fit expect in place of missing values."""
+    """Return the rows with what the clusters of the fit expect in place of missing values."""
     if terms.gaps is None:
         return source
     blocks = source.place.blocks
@@ -142,7 +142,7 @@ def _held_out(
 def _compared(
     source: Blocks, model: Model, centers: Centers, labels: list[Array], fitted: list[Array], observed: list[Any]
 ) -> Iterator[_Seen]:
-    """Rows that were not fitted, and the centres of the runs."""
+    """Yield rows that were not fitted, and the centres of the runs."""
     terms, blocks = model.terms(centers, source.origins, energy=False), source.place.blocks
     spans = _spans(model, centers, terms, float(np.finfo(source.dtype).eps))
     for k, A in enumerate(_products(source, terms)):
@@ -173,7 +173,7 @@ class _Spans:
 
 
 def _spans(model: Model, centers: Centers, terms: Terms, eps: float) -> _Spans:
-    """Directions that tell the clusters of each task apart."""
+    """Return directions that tell the clusters of each task apart."""
     lam, held = model.sharing.lam[:, :, None, None], model.held(terms.h.shape)
     E, n = lam * centers.Ms + (1 - lam) * centers.placed, held.sum(axis=2)[..., None, None]
 
@@ -191,7 +191,7 @@ def _spans(model: Model, centers: Centers, terms: Terms, eps: float) -> _Spans:
 
 
 def _products(source: Blocks, terms: Terms) -> list[Array]:
-    """(R, c, n) the products of the rows of each task with the centres."""
+    """Compute (R, c, n) the products of the rows of each task with the centres."""
     return source.apply(partial(_of_place, terms=terms))[0]
 
 
@@ -217,7 +217,7 @@ def _side_by_side(parts: list[Array], terms: Terms, block: Block) -> Array:
 
 @np.errstate(over="ignore")
 def _temperature(seen: _Seen, S: Array, u: Array) -> float:
-    """T at which the labels of all rows, S (c, n), are as sure on average as those of rows held out."""
+    """Compute T at which the labels of all rows, S (c, n), are as sure on average as those of rows held out."""
     scale = float(seen.u @ seen.scale / seen.u.sum())
     if not scale > 0 or not seen.q.any():
         return 1.0
@@ -239,7 +239,7 @@ def _temperature(seen: _Seen, S: Array, u: Array) -> float:
 
 
 def _variance(seen: _Seen, least: float) -> float:
-    """The fixed point T = mean of Σ_j p_j ‖P (x − E_j)‖² / q; rows beyond what normal ones reach do not count.
+    """Return the fixed point T = mean of Σ_j p_j ‖P (x − E_j)‖² / q; rows beyond what normal ones reach do not count.
 
     ‖P (x − E_j)‖² / T of normal rows has a χ² distribution with q degrees of freedom.
     """

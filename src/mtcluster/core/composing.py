@@ -57,7 +57,7 @@ def compose(parts: list[FitPart], n_clusters: int) -> tuple[Model, Centers]:
 
 
 def _subspaces(parts: list[FitPart], d: int, c: int) -> tuple[Array, Array]:
-    """W (d, l) and M (c, l), those of the parts side by side."""
+    """Compute W (d, l) and M (c, l), those of the parts side by side."""
     W, Ms, at = np.zeros((d, sum(part.model.n_components for part in parts))), [], 0
     for part in parts:
         assert part.centers.W is not None
@@ -72,7 +72,7 @@ def _subspaces(parts: list[FitPart], d: int, c: int) -> tuple[Array, Array]:
 
 
 def _measured(parts: list[FitPart], d: int) -> Geometry:
-    """The geometry of one run, block-diagonal."""
+    """Return the geometry of one run, block-diagonal."""
     if not parts[0].model.geometry.estimated:
         return Identity()
     K = np.zeros((d, d))
@@ -84,7 +84,7 @@ def _measured(parts: list[FitPart], d: int) -> Geometry:
 
 
 def _proportions(parts: list[FitPart], m: int, c: int) -> Array | None:
-    """(m, c) log of the proportions of the parts; where one has none, its clusters are equally likely."""
+    """Compute (m, c) log of the proportions of the parts; where one has none, its clusters are equally likely."""
     if all(part.centers.log_shares is None for part in parts):
         return None
     logs = np.full((m, c), -np.log(c))

@@ -36,7 +36,7 @@ class Coupling(ABC):
     n_init: ClassVar[int | None] = None  # starts that it can afford; None: as many as any
 
     def prepare(self, rows: RowSource) -> Any:
-        """What is computed once before a fit."""
+        """Tell what is computed once before a fit."""
         return None
 
     @abstractmethod
@@ -44,23 +44,23 @@ class Coupling(ABC):
         self, model: Model, n_features: int, n_runs: int, rows: RowSource | None = None, weights: PerRow = None,
         prepared: Any = None,
     ) -> list[Subspace] | None:  # fmt: skip
-        """What makes W of each run at given weights; None where W spans all shared centres and can wait."""
+        """Tell what makes W of each run at given weights; None where W spans all shared centres and can wait."""
 
     @abstractmethod
     def energy_basis(self, W: Array | None) -> Array | None:
-        """The subspace in which the energy of a row is counted; None: all of it counts."""
+        """Return the subspace in which the energy of a row is counted; None: all of it counts."""
 
     def complete(self, centers: Centers, n_components: int) -> Centers:
-        """Centres whose W could wait, with it."""
+        """Return centres whose W could wait, with it."""
         return centers
 
     def fault(self, model: Model, rows: RowSource, state: State, prepared: Any) -> str | None:
-        """What a user should know about a fit that worked; None: nothing."""
+        """Tell what a user should know about a fit that worked; None: nothing."""
         return None
 
 
 def complete(W: Array, n_components: int, Z: Array) -> Array:
-    """Orthonormal columns added to W in a fixed way, towards the centres Z first and unit vectors after.
+    """Return orthonormal columns added to W in a fixed way, towards the centres Z first and unit vectors after.
 
     The directions of Z matter to clusters that have run empty: their centres must not be projected away.
     """
@@ -79,7 +79,7 @@ def complete(W: Array, n_components: int, Z: Array) -> Array:
 
 
 def fix_signs(W: Array) -> Array:
-    """Columns with their largest entry positive, so that a basis does not depend on LAPACK's mood."""
+    """Return columns with their largest entry positive, so that a basis does not depend on LAPACK's mood."""
     largest = W[np.argmax(np.abs(W), axis=0), np.arange(W.shape[1])]
     return W * np.where(largest < 0, -1, 1)
 
@@ -108,11 +108,11 @@ class Reconstruction(Coupling):
         return None if spans else [leading_subspace] * n_runs
 
     def energy_basis(self, W: Array | None) -> Array | None:
-        """All energy counts."""
+        """Count all energy."""
         return None
 
     def complete(self, centers: Centers, n_components: int) -> Centers:
-        """Centres with W and M."""
+        """Return centres with W and M."""
         if centers.W is not None:
             return centers
         pairs = zip(centers.Q, centers.Z, strict=True)
@@ -121,7 +121,7 @@ class Reconstruction(Coupling):
 
 
 def leading_subspace(Q: Array, Z: Array, n_components: int) -> Array:
-    """W = the l leading eigenvectors of the between-cluster scatter QᵀQ, Q = (PᵀVP)^(−1/2) PᵀVX."""
+    """Compute W = the l leading eigenvectors of the between-cluster scatter QᵀQ, Q = (PᵀVP)^(−1/2) PᵀVX."""
     U, sizes, _ = np.linalg.svd(Q.T, full_matrices=False)
     rank = int(np.sum(sizes > max(Q.shape) * np.finfo(np.float64).eps * sizes[0])) if sizes[0] > 0 else 0
     return complete(fix_signs(U[:, : min(rank, n_components)]), n_components, Z)
@@ -143,14 +143,14 @@ class Projection(Coupling):
     n_init = 1  # each start costs an eigenproblem of the size of the data per stage
 
     def prepare(self, rows: RowSource) -> Span:
-        """The span of the data."""
+        """Return the span of the data."""
         return span_of(rows.take(None))
 
     def subspaces(
         self, model: Model, n_features: int, n_runs: int, rows: RowSource | None = None, weights: PerRow = None,
         prepared: Span | None = None,
     ) -> list[Subspace] | None:  # fmt: skip
-        """The smallest eigenvectors of S_w for the weights of a stage."""
+        """Return the smallest eigenvectors of S_w for the weights of a stage."""
         assert rows is not None
         assert prepared is not None
         scatters = rows.apply(partial(_scatters, span=prepared), weights)[-1]
@@ -158,11 +158,11 @@ class Projection(Coupling):
         return [partial(subspace_of_projection, span=prepared, scatter=scatter) for scatter in scatters]
 
     def energy_basis(self, W: Array | None) -> Array | None:
-        """The energy of a row is that in the subspace."""
+        """Return the energy of a row is that in the subspace."""
         return W
 
     def fault(self, model: Model, rows: RowSource, state: State, prepared: Span) -> str | None:
-        """Whether the subspace carries no energy, or leaves no residual, so that it couples nothing."""
+        """Tell whether the subspace carries no energy, or leaves no residual, so that it couples nothing."""
         inside, residual = energy_shares(model, rows, state, prepared)
         if min(inside, residual) >= NO_COUPLING or np.min(model.sharing.within) == 1:
             return None
@@ -184,7 +184,7 @@ def energy_shares(model: Model, rows: RowSource, state: State, span: Span) -> tu
 
 
 def _energies(place: Place, Ps: list[Array], weights: list[Weight], *, model: Model, centers: Any) -> tuple[Array]:
-    """Energy of the rows, what of it lies in the subspace, and the residual there."""
+    """Return the energy of the rows, what of it lies in the subspace, and the residual there."""
     found = np.zeros(3)
     for block, P, weight in zip(place.blocks, Ps, weights, strict=True):
         XW, w = block.X[:] @ centers.W, weight.w[0]
@@ -194,7 +194,7 @@ def _energies(place: Place, Ps: list[Array], weights: list[Weight], *, model: Mo
 
 
 def _scatters(place: Place, weights: list[Weight], *, span: Span) -> tuple[list[TotalScatter]]:
-    """S_t of each run, or one where all runs have the same weights."""
+    """Compute S_t of each run, or one where all runs have the same weights."""
     runs = range(weights[0].w.shape[0])
     return ([span.scatter(place.blocks, [weight.w[run] for weight in weights]) for run in runs],)
 
@@ -207,7 +207,7 @@ class TotalScatter:
     vectors: Array | None  # (r, r)
 
     def inward(self, Q: Array) -> Array:
-        """Coordinates along the eigenvectors."""
+        """Return coordinates along the eigenvectors."""
         return Q if self.vectors is None else self.vectors.T @ Q
 
     def outward(self, Q: Array) -> Array:
@@ -227,7 +227,7 @@ class Span:
     rows: Array | None  # (n, r)
 
     def scatter(self, blocks: list[Block], weights: list[Array]) -> TotalScatter:
-        """The total scatter of rows with weights w = u v; without weights the basis is its eigenvectors already."""
+        """Get the total scatter of rows with weights w = u v; without weights the basis is its eigenvectors already."""
         if self.rows is not None:
             total = self.rows.T @ (np.concatenate(weights)[:, None] * self.rows)
         else:
@@ -241,7 +241,7 @@ class Span:
 
 
 def span_of(blocks: list[Block]) -> Span:
-    """The span of all rows, from the smaller of the two Gram matrices."""
+    """Return the span of all rows, from the smaller of the two Gram matrices."""
     n, d = sum(b.X.shape[0] for b in blocks), blocks[0].X.shape[1]
     if d <= n:
         values, vectors = np.linalg.eigh(sum(_gram(b.X, np.ones_like(b.u)) for b in blocks))
@@ -271,7 +271,7 @@ def subspace_of_projection(Q: Array, Z: Array, n_components: int, *, span: Span,
 
 
 def smallest(values: Array, Q: Array, l: int) -> Array:
-    """The l smallest eigenvectors of diag(values) − QQᵀ ≥ 0, ties at the cut broken towards larger QQᵀ."""
+    """Return the l smallest eigenvectors of diag(values) − QQᵀ ≥ 0, ties at the cut broken towards larger QQᵀ."""
     if len(values) <= max(DENSE, 4 * l):
         return _smallest_dense(values, Q, l)
     return _smallest_structured(values, Q, l)
@@ -285,7 +285,7 @@ def _smallest_dense(values: Array, Q: Array, l: int) -> Array:
 
 
 def _smallest_structured(values: Array, Q: Array, l: int) -> Array:
-    """The same in O(r c) a step: Woodbury's formula inverts diag(D) − qqᵀ, Lanczos finds what the inverse enlarges.
+    """Get the same in O(r c) a step: Woodbury's formula inverts diag(D) − qqᵀ, Lanczos finds what the inverse enlarges.
 
     The null space is known beforehand: the axes where `values` is 0, on which Q is 0 too, and D⁻¹q y for the y with
     (I − qᵀD⁻¹q) y = 0, along which clusters leave no residual. The latter have between-cluster scatter and come first.
@@ -319,13 +319,13 @@ def _smallest_structured(values: Array, Q: Array, l: int) -> Array:
 
 
 def _leading(basis: Array, Q: Array) -> Array:
-    """The basis turned so that the directions of largest QQᵀ come first."""
+    """Return the basis turned so that the directions of largest QQᵀ come first."""
     order = np.linalg.svd(basis.T @ Q, full_matrices=True)[0]
     return basis @ order
 
 
 def _gram(X: Matrix, w: Array) -> Array:
-    """XᵀVX, by pieces."""
+    """Compute XᵀVX, by pieces."""
     total = 0
     for part in pieces(X):
         rows = _scale_rows(rows_at(X, part).astype(np.float64), np.sqrt(w[part], dtype=np.float64))

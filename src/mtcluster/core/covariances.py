@@ -46,44 +46,44 @@ class OfClusters(Geometry):
     @staticmethod
     @abstractmethod
     def in_common(base: Tied, n_features: int) -> Array:
-        """(R, …) a covariance that is the same for all clusters, in this form."""
+        """Compute (R, …) a covariance that is the same for all clusters, in this form."""
 
     @abstractmethod
     def outer(self, Y: Array, Z: Array) -> Array:
-        """Σ_k y_kjᵀ z_kj of points (R, m, c, d), as much as this form holds."""
+        """Compute Σ_k y_kjᵀ z_kj of points (R, m, c, d), as much as this form holds."""
 
     @abstractmethod
     def moments(self, X: Matrix, sq: Array, origin: Array, F: Array, xp: ModuleType) -> Array:
-        """Σ f (x − origin)ᵀ(x − origin) of some rows, by their shares F (R, c, n) in the clusters."""
+        """Compute Σ f (x − origin)ᵀ(x − origin) of some rows, by their shares F (R, c, n) in the clusters."""
 
     @abstractmethod
     def mean(self, Y: Array, weights: Array) -> Array:
-        """(R, m, d) the point of least Σ_j weight ‖y_kj − point‖²_{A_j}, of points (R, m, c, d)."""
+        """Compute (R, m, d) the point of least Σ_j weight ‖y_kj − point‖²_{A_j}, of points (R, m, c, d)."""
 
     @abstractmethod
     def traces(self, n_features: int) -> Array:
-        """(R, c) tr(S0 A_j)."""
+        """Compute (R, c) tr(S0 A_j)."""
 
     @abstractmethod
     def factors(self) -> Array:
-        """(R, c, …) what rows are multiplied with for their energies."""
+        """Compute (R, c, …) what rows are multiplied with for their energies."""
 
     @staticmethod
     @abstractmethod
     def energies(X: Matrix, sq: Array, origin: Array, factors: Array, xp: ModuleType) -> Array:
-        """(R, c, n) ‖x − origin‖²_{A_j} of some rows."""
+        """Compute (R, c, n) ‖x − origin‖²_{A_j} of some rows."""
 
     @abstractmethod
     def draw(self, noise: Array, j: int) -> Array:
-        """Standard normal noise (n, d) with the covariance of cluster j of the only run."""
+        """Return standard normal noise (n, d) with the covariance of cluster j of the only run."""
 
     @staticmethod
     @abstractmethod
     def n_parameters(n_clusters: int, n_features: int) -> int:
-        """Free parameters of all clusters."""
+        """Return free parameters of all clusters."""
 
     def estimate(self, base: Tied, G: Array, sizes: Array, n_features: int) -> Self:
-        """S_j from the scatter G (R, c, …) of the clusters around their centres and their sizes (R, c)."""
+        """Compute S_j from the scatter G (R, c, …) of the clusters around their centres and their sizes (R, c)."""
         common = self.in_common(base, n_features) if self.common is None else self.common
         total, drawn = (sizes + self.rows)[(...,) + (None,) * (G.ndim - 2)], self.rows * common[:, None]
         K = self.bounded((G + drawn) / total, drawn / total)
@@ -91,16 +91,16 @@ class OfClusters(Geometry):
 
     @staticmethod
     def bounded(K: Array, least: Array) -> Array:
-        """K not below what it would be without rows: of sums with rounding errors it might be."""
+        """Compute K not below what it would be without rows: of sums with rounding errors it might be."""
         return np.maximum(K, least)
 
     def penalty(self, sizes: Array, n_features: int) -> Array:
-        """N min log|S_j|, which losses leave out, and ν Σ_j [log|S_j| + tr(S0 A_j)]."""
+        """Compute N min log|S_j|, which losses leave out, and ν Σ_j [log|S_j| + tr(S0 A_j)]."""
         logs = self.log_determinants(n_features)
         return sizes * logs.min(axis=1) + self.rows * (logs + self.traces(n_features)).sum(axis=1)
 
     def energy(self, spread: Spread) -> Array:
-        """0: losses have it."""
+        """Compute 0: losses have it."""
         return np.zeros(1)
 
     def with_clusters(self, n: int) -> Self:
@@ -108,11 +108,11 @@ class OfClusters(Geometry):
         return replace(self, K=np.concatenate([self.K, np.repeat(self.K.mean(axis=0, keepdims=True), n, axis=0)]))
 
     def power(self, C: Array, exponent: float) -> Array:
-        """C A^exponent, of what clusters have in common."""
+        """Compute C A^exponent, of what clusters have in common."""
         return self.base.power(C, exponent)
 
     def own(self, origins: Array) -> Own | None:
-        """What they mean for rows."""
+        """Tell what they mean for rows."""
         return Own(self, self.factors(), origins)
 
 
@@ -125,16 +125,16 @@ class Own:
     origin: Array  # (d,), or (m, d) of all tasks
 
     def of_task(self, k: int, near: Array, xp: ModuleType) -> Own:
-        """The same of one task, in the place and the type of its rows."""
+        """Return the same of one task, in the place and the type of its rows."""
         factors, origin = (like(np.ascontiguousarray(v), near, xp) for v in (self.factors, self.origin[k]))
         return replace(self, factors=factors, origin=origin)
 
     def energies(self, X: Matrix, sq: Array, xp: ModuleType) -> Array:
-        """(R, c, n) ‖x − origin‖²_{A_j} of some rows."""
+        """Compute (R, c, n) ‖x − origin‖²_{A_j} of some rows."""
         return self.form.energies(X, sq, self.origin, self.factors, xp)
 
     def moments(self, X: Matrix, sq: Array, F: Array, xp: ModuleType) -> Array:
-        """(R, c, …) Σ f (x − origin)ᵀ(x − origin) of some rows."""
+        """Compute (R, c, …) Σ f (x − origin)ᵀ(x − origin) of some rows."""
         return self.form.moments(X, sq, self.origin, F, xp)
 
 
@@ -150,15 +150,15 @@ class Full(OfClusters):
 
     @staticmethod
     def in_common(base: Tied, n_features: int) -> Array:
-        """The covariance itself."""
+        """Return the covariance itself."""
         return base.dense()
 
     def outer(self, Y: Array, Z: Array) -> Array:
-        """Matrices (d, d)."""
+        """Return matrices (d, d)."""
         return np.einsum("rkci,rkcj->rcij", Y, Z, optimize=True)
 
     def moments(self, X: Matrix, sq: Array, origin: Array, F: Array, xp: ModuleType) -> Array:
-        """Matrices (d, d), in sums over no more rows than single precision bears."""
+        """Return matrices (d, d), in sums over no more rows than single precision bears."""
         (runs, c, n), d = F.shape, X.shape[1]
         total = xp.zeros((runs, c, d, d), dtype=xp.float64, device=sq.device)
         for first in range(0, n, MOST_ROWS):
@@ -175,11 +175,11 @@ class Full(OfClusters):
         return K if definite(K) else floored(K, least)
 
     def times(self, C: Array, alone: Array) -> Array:
-        """Products with the inverses."""
+        """Return products with the inverses."""
         return np.einsum("rkci,rcij->rkcj", C, np.linalg.inv(self.K), optimize=True)
 
     def mean(self, Y: Array, weights: Array) -> Array:
-        """The normal equations; 0 for a task without weights."""
+        """Return the normal equations; 0 for a task without weights."""
         A = np.linalg.inv(self.K)
         left = np.einsum("rkc,rcij->rkij", weights, A)
         right = np.einsum("rkc,rcij,rkcj->rki", weights, A, Y, optimize=True)
@@ -196,12 +196,12 @@ class Full(OfClusters):
         return np.einsum("rcij,rji->rc", np.linalg.inv(self.K), self.common)
 
     def factors(self) -> Array:
-        """Roots of the inverses."""
+        """Return roots of the inverses."""
         return np.linalg.cholesky(np.linalg.inv(self.K))
 
     @staticmethod
     def energies(X: Matrix, sq: Array, origin: Array, factors: Array, xp: ModuleType) -> Array:
-        """One product for each cluster."""
+        """Return one product for each cluster."""
         Y, (runs, c) = _dense(X) - origin, factors.shape[:2]
 
         def of(r: int, j: int) -> Array:
@@ -216,7 +216,7 @@ class Full(OfClusters):
 
     @staticmethod
     def n_parameters(n_clusters: int, n_features: int) -> int:
-        """Symmetric matrices."""
+        """Return symmetric matrices."""
         return n_clusters * n_features * (n_features + 1) // 2
 
 
@@ -231,15 +231,15 @@ class Diagonal(OfClusters):
 
     @staticmethod
     def in_common(base: Tied, n_features: int) -> Array:
-        """Variances of the features."""
+        """Return variances of the features."""
         return base.variances()
 
     def outer(self, Y: Array, Z: Array) -> Array:
-        """Diagonals (d,)."""
+        """Return diagonals (d,)."""
         return np.einsum("rkci,rkci->rci", Y, Z)
 
     def moments(self, X: Matrix, sq: Array, origin: Array, F: Array, xp: ModuleType) -> Array:
-        """Diagonals (d,), in sums over no more rows than single precision bears."""
+        """Return diagonals (d,), in sums over no more rows than single precision bears."""
         (runs, c, n), d = F.shape, X.shape[1]
         if is_sparse(X):
             G = xp.reshape(F, (runs * c, n)).T
@@ -257,17 +257,17 @@ class Diagonal(OfClusters):
         return C / self.K[:, None]
 
     def mean(self, Y: Array, weights: Array) -> Array:
-        """A mean of each feature."""
+        """Make a mean of each feature."""
         w = weights[..., None] / self.K[:, None]
         total = w.sum(axis=2)
         return (w * Y).sum(axis=2) / np.where(total > 0, total, 1)
 
     def log_determinants(self, n_features: int) -> Array:
-        """Sums of logarithms."""
+        """Return sums of logarithms."""
         return np.log(self.K).sum(axis=2)
 
     def traces(self, n_features: int) -> Array:
-        """Sums of quotients."""
+        """Return sums of quotients."""
         assert self.common is not None
         return (self.common[:, None] / self.K).sum(axis=2)
 
@@ -277,7 +277,7 @@ class Diagonal(OfClusters):
 
     @staticmethod
     def energies(X: Matrix, sq: Array, origin: Array, factors: Array, xp: ModuleType) -> Array:
-        """One product for all clusters."""
+        """Return one product for all clusters."""
         (runs, c, d), n = factors.shape, X.shape[0]
         A = xp.reshape(factors, (runs * c, d))
         if is_sparse(X):
@@ -292,7 +292,7 @@ class Diagonal(OfClusters):
 
     @staticmethod
     def n_parameters(n_clusters: int, n_features: int) -> int:
-        """A number for each feature."""
+        """Make a number for each feature."""
         return n_clusters * n_features
 
 
@@ -307,15 +307,15 @@ class Spherical(OfClusters):
 
     @staticmethod
     def in_common(base: Tied, n_features: int) -> Array:
-        """The mean variance of the features."""
+        """Return the mean variance of the features."""
         return base.trace(n_features) / n_features
 
     def outer(self, Y: Array, Z: Array) -> Array:
-        """Means of the diagonals."""
+        """Return means of the diagonals."""
         return np.einsum("rkci,rkci->rc", Y, Z) / Y.shape[3]
 
     def moments(self, X: Matrix, sq: Array, origin: Array, F: Array, xp: ModuleType) -> Array:
-        """Means of the diagonals."""
+        """Return means of the diagonals."""
         return xp.sum(F * sq, axis=2, dtype=xp.float64) / X.shape[1]
 
     def times(self, C: Array, alone: Array) -> Array:
@@ -323,7 +323,7 @@ class Spherical(OfClusters):
         return C / self.K[:, None, :, None]
 
     def mean(self, Y: Array, weights: Array) -> Array:
-        """A weighted mean."""
+        """Make a weighted mean."""
         w = (weights / self.K[:, None])[..., None]
         total = w.sum(axis=2)
         return (w * Y).sum(axis=2) / np.where(total > 0, total, 1)
@@ -343,7 +343,7 @@ class Spherical(OfClusters):
 
     @staticmethod
     def energies(X: Matrix, sq: Array, origin: Array, factors: Array, xp: ModuleType) -> Array:
-        """Multiples of the squared distances that are known."""
+        """Return multiples of the squared distances that are known."""
         return factors[:, :, None] * sq
 
     def draw(self, noise: Array, j: int) -> Array:
@@ -352,12 +352,12 @@ class Spherical(OfClusters):
 
     @staticmethod
     def n_parameters(n_clusters: int, n_features: int) -> int:
-        """A number for each cluster."""
+        """Make a number for each cluster."""
         return n_clusters
 
 
 def _dense(X: Matrix) -> Array:
-    """A piece of rows, which has few numbers, as a dense array."""
+    """Make a piece of rows, which has few numbers, as a dense array."""
     return X.toarray() if is_sparse(X) else X
 
 

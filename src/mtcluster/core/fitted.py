@@ -133,7 +133,7 @@ class Fitted(Record):
         return float(np.median(self.ordinary.losses)) if len(self.ordinary.losses) else 0.0
 
     def related(self) -> Array:
-        """(m, m) how similarly the clusters that two tasks hold lie, in the geometry of the model."""
+        """Compute (m, m) how similarly the clusters that two tasks hold lie, in the geometry of the model."""
         Ms = self.centers.Ms.astype(np.float64)
         white = self.centers.geometry.whiten(Ms.reshape(-1, Ms.shape[2])).reshape(Ms.shape)
         return relatedness_by_common(white, self.sizes, self.holds)

@@ -29,7 +29,7 @@ SUMMED = 2**11  # rows that one program adds up: in longer sums single precision
 
 
 def available(block: Block, membership: Membership, terms: TaskTerms) -> bool:
-    """Whether the kernel can take the step for the rows of a block: labels of one run, float32 on a CUDA device."""
+    """Say whether the kernel can take the step for the rows of a block: labels of one run, float32 on a CUDA device."""
     if block.xp is np or is_sparse(block.X) or not membership.labels_only or not terms.plain:
         return False
     runs, c, _ = terms.h.shape
@@ -46,7 +46,7 @@ def available(block: Block, membership: Membership, terms: TaskTerms) -> bool:
 
 
 def step(block: Block, terms: TaskTerms, P: Any, weight: Weight) -> tuple[Any, ...]:
-    """What a piece of `jobs.advance` answers, for all rows of a block: labels, losses, Σ w L, S and T."""
+    """Tell what a piece of `jobs.advance` answers, for all rows of a block: labels, losses, Σ w L, S and T."""
     import torch
 
     from .fused_kernel import add_up, assign

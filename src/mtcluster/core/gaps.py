@@ -42,7 +42,7 @@ class Gaps:
     origins: Array  # (m, d)
 
     def of_task(self, k: int, near: Array, xp: ModuleType) -> TaskGaps:
-        """Those of one task, beside its rows."""
+        """Return those of one task, beside its rows."""
         R, m = self.own.shape[:2]
         lam = np.broadcast_to(self.shares, (R, m))[:, k]
         A = None if self.A is None or self.alone[k] else self.A
@@ -62,7 +62,7 @@ class TaskGaps:
     xp: ModuleType
 
     def meet(self, X: Array, G: Array, block: Block, part: slice) -> Met:
-        """A part of the rows of a block, filled with the origin, and where (n, d) they are."""
+        """Make a part of the rows of a block, filled with the origin, and where (n, d) they are."""
         if self.A is None:
             return Plain(self, G)
         key = (part.start, part.stop)
@@ -94,7 +94,7 @@ class RowGaps:
 
 
 def missing_weights(F: Array, G: Array, xp: ModuleType) -> Array:
-    """(R, c, d) the weights F (R, c, n) of rows that lack values, where G (n, d) is 1."""
+    """Compute (R, c, d) the weights F (R, c, n) of rows that lack values, where G (n, d) is 1."""
     R, c, n = F.shape
     return host(xp.reshape(F, (R * c, n)) @ G).astype(np.float64).reshape(R, c, -1)
 
@@ -103,15 +103,15 @@ class Met:
     """Rows with missing values at some centres."""
 
     def corrections(self) -> Array:
-        """(R, c, n) half of what the loss of each label is too large by."""
+        """Compute (R, c, n) half of what the loss of each label is too large by."""
         raise NotImplementedError
 
     def sums(self, F: Array, labels: Array | None = None) -> RowGaps:
-        """Sums with weights F (R, c, n) of rows in clusters; `labels` (R, n): each row is in one."""
+        """Return sums with weights F (R, c, n) of rows in clusters; `labels` (R, n): each row is in one."""
         raise NotImplementedError
 
     def value(self, w: Array) -> RowGaps:
-        """What rows with weights w (R, n) add to the objective, and nothing else."""
+        """Tell what rows with weights w (R, n) add to the objective, and nothing else."""
         return RowGaps(None, None, None, None, np.zeros(w.shape[0]))
 
 
@@ -122,12 +122,12 @@ class Plain(Met):
         self.terms, self.G = terms, terms.xp.astype(G, terms.near.dtype)
 
     def corrections(self) -> Array:
-        """One product."""
+        """Return one product."""
         terms, (R, c, _) = self.terms, self.terms.own.shape
         return terms.xp.reshape(terms.half_squares @ self.G.T, (R, c, self.G.shape[0]))
 
     def sums(self, F: Array, labels: Array | None = None) -> RowGaps:
-        """A missing value is expected where the centre is."""
+        """Make a missing value is expected where the centre is."""
         terms, missing = self.terms, missing_weights(F, self.G, self.terms.xp)
         return RowGaps(missing, missing * terms.own, missing * terms.shared, None, np.zeros(len(missing)))
 
@@ -151,13 +151,13 @@ class Measured(Met):
         return self._both(self._solve)
 
     def _both(self, solve: Callable[[Array], Found]) -> list[Found]:
-        """What is found at own and at shared centres."""
+        """Tell what is found at own and at shared centres."""
         (own, lam), (shared, _) = self.terms.parts
         first = solve(own if lam.any() else shared)
         return [first, first if not lam.any() or lam.min() == 1 else solve(shared)]
 
     def _solve(self, C: Array) -> tuple[Array, Array]:
-        """Conditional means (R, c, n, d) at centres C (R, c, d), 0 where values are there; half the corrections."""
+        """Get conditional means (R, c, n, d) at centres C (R, c, d), 0 where values are there; half the corrections."""
         (R, c, d), n = C.shape, len(self.Y)
         means, half = np.zeros((R, c, n, d)), np.zeros((R, c, n))
         assert self.terms.A is not None
@@ -173,7 +173,7 @@ class Measured(Met):
         return means, half
 
     def corrections(self) -> Array:
-        """What the conditional means save."""
+        """Tell what the conditional means save."""
         terms = self.terms
         found = sum(share[:, None, None] * half for (_, half), (_, share) in zip(self.solved, terms.parts, strict=True))
         return like(np.asarray(found), terms.near, terms.xp)
@@ -186,7 +186,7 @@ class Measured(Met):
         return self._both(lambda C: self._solve_own(C, labels))
 
     def _solve_own(self, C: Array, labels: Array) -> Array:
-        """The same at centres C (R, c, d)."""
+        """Return the same at centres C (R, c, d)."""
         means = np.zeros((len(C), *self.Y.shape))
         assert self.terms.A is not None
         for r, A in enumerate(self.terms.A):
@@ -197,7 +197,7 @@ class Measured(Met):
         return means
 
     def sums(self, F: Array, labels: Array | None = None) -> RowGaps:
-        """Conditional means and covariances."""
+        """Return conditional means and covariances."""
         F = host(F).astype(np.float64)
         (R, c, _), d = F.shape, self.Y.shape[1]
         sums, XX, w = [], np.zeros((R, d, d)), F.sum(axis=1)
@@ -221,7 +221,7 @@ class Measured(Met):
         return RowGaps(F @ self.G.astype(np.float64), own, shared, XX, self.value(w).value)
 
     def value(self, w: Array) -> RowGaps:
-        """Σ w log|A_mm|."""
+        """Compute Σ w log|A_mm|."""
         w = host(w)
         found = np.zeros(len(self.inverses))
         for r, own in enumerate(self.inverses):
@@ -232,7 +232,7 @@ class Measured(Met):
 
 
 def _spread(w: Array, means: Array, Y: Array) -> Array:
-    """What means (n, d) add to the second moments of rows Y with weights w, which are 0 where they have values."""
+    """Tell what means (n, d) add to the second moments of rows Y with weights w, which are 0 where they have values."""
     weighted = w[:, None] * means
     cross = weighted.T @ Y
     return cross + cross.T + weighted.T @ means
@@ -269,7 +269,7 @@ class Patterns:
 
 
 def patterns(G: Array) -> Iterator[LackingRows]:
-    """Rows (n, d) with missing values, by how many and by which they lack."""
+    """Yield rows (n, d) with missing values, by how many and by which they lack."""
     counts = np.count_nonzero(G, axis=1)
     for k in np.unique(counts[counts > 0]):
         rows = np.flatnonzero(counts == k)
@@ -287,14 +287,14 @@ MOST_FEATURES = 50  # of rows that are completed by a covariance
 
 
 def columns_there(block: Block) -> Array:
-    """(d,) columns in which some row of a block has a value."""
+    """Compute (d,) columns in which some row of a block has a value."""
     if block.observed is None:
         return np.ones(block.X.shape[1], dtype=bool)
     return ~np.isnan(np.asarray(block.X[:])).all(axis=0)
 
 
 def by_itself(block: Block) -> Block:
-    """The rows with what the mean and the covariance of all of them expect in place of missing values.
+    """Return the rows with what the mean and the covariance of all of them expect in place of missing values.
 
     Nothing is assumed about clusters. Rows of many features have means.
     """
@@ -320,7 +320,7 @@ def by_itself(block: Block) -> Block:
 
 
 def without_values(X: Matrix, xp: ModuleType = np) -> Array | None:
-    """(n,) rows that have no value at all; None: all have."""
+    """Compute (n,) rows that have no value at all; None: all have."""
     if is_sparse(X):
         return None
     parts = [rows_at(X, part) for part in pieces(X)]
@@ -330,7 +330,7 @@ def without_values(X: Matrix, xp: ModuleType = np) -> Array | None:
 
 
 def empty_rows(place: Place) -> tuple[Any, ...]:
-    """Which rows have no value at all."""
+    """Tell which rows have no value at all."""
     found = []
     for X in place.Xs:
         empty = without_values(X, place.xp)

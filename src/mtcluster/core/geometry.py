@@ -64,26 +64,26 @@ class Geometry(Record):
 
     @abstractmethod
     def times(self, C: Array, alone: Array) -> Array:
-        """C A, of points (R, m, c, d); tasks `alone` (m,) have Euclidean distances."""
+        """Compute C A, of points (R, m, c, d); tasks `alone` (m,) have Euclidean distances."""
 
     @abstractmethod
     def power(self, C: Array, exponent: float) -> Array:
-        """C A^exponent, of points (R, c, d), by what all clusters have in common."""
+        """Compute C A^exponent, of points (R, c, d), by what all clusters have in common."""
 
     @abstractmethod
     def log_determinants(self, n_features: int) -> Array:
-        """(R, 1 or c) log|S|."""
+        """Compute (R, 1 or c) log|S|."""
 
     @abstractmethod
     def penalty(self, sizes: Array, n_features: int) -> Array:
-        """(R,) what log|S| and the prior add to the objective, for rows of weight `sizes` (R,)."""
+        """Compute (R,) what log|S| and the prior add to the objective, for rows of weight `sizes` (R,)."""
 
     @abstractmethod
     def energy(self, spread: Spread) -> Array:
-        """(R,) Σ w ‖x − origin‖²_A where losses leave it out."""
+        """Compute (R,) Σ w ‖x − origin‖²_A where losses leave it out."""
 
     def own(self, origins: Array) -> Own | None:
-        """What covariances of clusters mean for rows seen from origins (m, d); None: clusters have none."""
+        """Tell what covariances of clusters mean for rows seen from origins (m, d); None: clusters have none."""
         return None
 
     def with_clusters(self, n: int) -> Geometry:
@@ -91,15 +91,15 @@ class Geometry(Record):
         return self
 
     def restricted(self, there: Array) -> Geometry:
-        """What some of the features (d,) have of it, where there is one run."""
+        """Tell what some of the features (d,) have of it, where there is one run."""
         return self
 
     def whiten(self, Y: Array, exponent: float = 0.5) -> Array:
-        """Y A^½, of points (n, d), where there is one run: distances are Euclidean then."""
+        """Compute Y A^½, of points (n, d), where there is one run: distances are Euclidean then."""
         return self.take("R", None).power(Y[None], exponent)[0]
 
     def squares(self, Y: Array) -> Array:
-        """(n,) ‖y‖²_A of points (n, d), where there is one run."""
+        """Compute (n,) ‖y‖²_A of points (n, d), where there is one run."""
         one, nobody = self.take("R", None).tied, np.zeros(1, dtype=bool)
         return np.sum(one.times(Y[None, None], nobody)[0, 0] * Y, axis=1)
 
@@ -128,15 +128,15 @@ class Identity(Geometry):
         return C
 
     def log_determinants(self, n_features: int) -> Array:
-        """0."""
+        """Compute 0."""
         return np.zeros((1, 1))
 
     def penalty(self, sizes: Array, n_features: int) -> Array:
-        """0."""
+        """Compute 0."""
         return np.zeros(1)
 
     def energy(self, spread: Spread) -> Array:
-        """0: losses have it."""
+        """Compute 0: losses have it."""
         return np.zeros(1)
 
 
@@ -169,7 +169,7 @@ class Tied(Geometry):
         return Spread(found.XX, found.energy, found.sizes, sharing)
 
     def estimate(self, G: Array, total: Array, sizes: Array, n_features: int, *, bounded: bool = False) -> Self:
-        """S from the scatter G (R, q, q) around the centres in the directions V, its trace in all, and N (R,).
+        """Compute S from the scatter G (R, q, q) around the centres in the directions V, its trace in all, and N (R,).
 
         It is not below what the prior alone would make it, where rounding left no covariance, or always (`bounded`).
         """
@@ -183,7 +183,7 @@ class Tied(Geometry):
         return found.bounded() if bounded or not definite(K) else found
 
     def bounded(self) -> Self:
-        """S not below what the prior alone would make it: of sums with rounding errors it might be."""
+        """Compute S not below what the prior alone would make it: of sums with rounding errors it might be."""
         return replace(self, K=floored(self.K, self.strength / (1 + self.strength) * self.prior))
 
     @cached_property
@@ -192,18 +192,18 @@ class Tied(Geometry):
         return np.linalg.inv(self.K)
 
     def log_determinants(self, n_features: int) -> Array:
-        """log|S|."""
+        """Compute log|S|."""
         others = n_features - self.K.shape[1]
         return (np.linalg.slogdet(self.K)[1] + others * np.log(self.rest))[:, None]
 
     def penalty(self, sizes: Array, n_features: int) -> Array:
-        """(N + ν) log|S| + ν tr(S0 A)."""
+        """Compute (N + ν) log|S| + ν tr(S0 A)."""
         nu, others = self.strength * sizes, n_features - self.K.shape[1]
         trace = np.einsum("rij,ji->r", self.inverse, self.prior) + others * self.prior_rest / self.rest
         return (sizes + nu) * self.log_determinants(n_features)[:, 0] + nu * trace
 
     def energy(self, spread: Spread) -> Array:
-        """Tasks that do not share have the Euclidean metric."""
+        """Return tasks that do not share have the Euclidean metric."""
         inside = np.einsum("rij,rij->r", self.inverse, np.broadcast_to(spread.XX, self.K.shape))
         alone = spread.energy[:, ~spread.sharing].sum(axis=1)
         if self.V is None:
@@ -212,7 +212,7 @@ class Tied(Geometry):
         return inside + np.maximum(left, 0) / self.rest + alone
 
     def times(self, C: Array, alone: Array) -> Array:
-        """C A."""
+        """Compute C A."""
         if self.V is None:
             found = C @ self.inverse[:, None]
         else:
@@ -224,7 +224,7 @@ class Tied(Geometry):
         return found
 
     def power(self, C: Array, exponent: float) -> Array:
-        """C A^exponent."""
+        """Compute C A^exponent."""
         values, vectors = np.linalg.eigh(self.K)
         values = np.maximum(values, values.shape[1] * np.finfo(values.dtype).eps * values[:, -1:])  # rounding errors
         turned = vectors * (values**-exponent)[:, None] @ np.swapaxes(vectors, 1, 2)
@@ -234,30 +234,30 @@ class Tied(Geometry):
         return (C @ self.V) @ (turned - np.eye(len(turned[0])) * outside) @ self.V.T + outside * C
 
     def restricted(self, there: Array) -> Tied:
-        """The covariance of these features."""
+        """Return the covariance of these features."""
         K = self.take("R", None).dense()[0][there][:, there]
         return Tied(K, None, K, np.asarray(1.0))
 
     def dense(self) -> Array:
-        """(R, d, d) S itself."""
+        """Compute (R, d, d) S itself."""
         if self.V is None:
             return self.K
         inside = self.V @ (self.K - self.rest[:, None, None] * np.eye(self.K.shape[1])) @ self.V.T
         return inside + self.rest[:, None, None] * np.eye(len(self.V))
 
     def trace(self, n_features: int) -> Array:
-        """(R,) tr(S)."""
+        """Compute (R,) tr(S)."""
         return np.einsum("rii->r", self.K) + (n_features - self.K.shape[1]) * self.rest
 
     def variances(self) -> Array:
-        """(R, d) the diagonal of S."""
+        """Compute (R, d) the diagonal of S."""
         if self.V is None:
             return np.einsum("rii->ri", self.K)
         outside = self.rest[:, None] * (1 - np.einsum("dl,dl->d", self.V, self.V))
         return np.einsum("dl,rlk,dk->rd", self.V, self.K, self.V, optimize=True) + outside
 
     def principal(self) -> tuple[Array, Array, Array]:
-        """‖x‖²_A = a ‖x‖² + Σ s_i (x·q_i)²: a (R,), s (R, q) and q (R, q, d)."""
+        """Compute ‖x‖²_A = a ‖x‖² + Σ s_i (x·q_i)²: a (R,), s (R, q) and q (R, q, d)."""
         values, vectors = np.linalg.eigh(self.inverse)
         Q = np.swapaxes(vectors, 1, 2)
         if self.V is None:

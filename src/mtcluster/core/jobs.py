@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @without_rows
 def begin(place: Place, *starts: list[Array], membership: Membership, n_clusters: int) -> tuple[Any, ...]:
-    """Starting memberships of each run in the form in which they are kept."""
+    """Return starting memberships of each run in the form in which they are kept."""
     kept = [
         b.xp.stack([membership.start(P, b.sq, n_clusters, b.xp) for P in Ps])
         for b, *Ps in zip(place.blocks, *starts, strict=True)
@@ -36,7 +36,7 @@ def begin(place: Place, *starts: list[Array], membership: Membership, n_clusters
 
 
 def nearest(place: Place, *, terms: Terms, membership: Membership) -> tuple[Any, ...]:
-    """The memberships of least loss at given centres, and the losses."""
+    """Return the memberships of least loss at given centres, and the losses."""
     blocks = place.blocks
     local = terms.where(blocks[0])
 
@@ -56,13 +56,13 @@ def nearest(place: Place, *, terms: Terms, membership: Membership) -> tuple[Any,
 
 @without_rows
 def unit_weights(place: Place) -> tuple[Any, ...]:
-    """What the rows count where all weights v are 1, alike in all runs."""
+    """Tell what the rows count where all weights v are 1, alike in all runs."""
     return [Weight(b.u[None, :], None) for b in place.blocks], None
 
 
 @without_rows
 def stage_weights(place: Place, vs: list[Array]) -> tuple[Any, ...]:
-    """What the rows count at a stage, for weights v."""
+    """Tell what the rows count at a stage, for weights v."""
     found = []
     for block, v in zip(place.blocks, vs, strict=True):
         selected = v > 0
@@ -72,13 +72,13 @@ def stage_weights(place: Place, vs: list[Array]) -> tuple[Any, ...]:
 
 @without_rows
 def pick_runs(place: Place, *values: list[Any], at: list[int] | int) -> tuple[Any, ...]:
-    """Values per row of some of the runs; of one they have no axis of the runs."""
+    """Return values per row of some of the runs; of one they have no axis of the runs."""
     return *([_picked(one, at, place.xp) for one in value] for value in values), None
 
 
 @without_rows
 def join_runs(place: Place, *parts: list[Array], order: list[int]) -> tuple[Any, ...]:
-    """Values per row of the runs of several parts, in another order."""
+    """Return values per row of the runs of several parts, in another order."""
     xp = place.xp
     return [_picked(xp.concat(own), order, xp) for own in zip(*parts, strict=True)], None
 
@@ -103,7 +103,7 @@ def totals(
     covariance: OfClusters | None = None,
     terms: Terms | None = None,
 ) -> tuple[Totals]:
-    """The sums at given memberships and weights; with covariances of the clusters their second moments too.
+    """Return the sums at given memberships and weights; with covariances of the clusters their second moments too.
 
     `terms`: those of the centres that missing values are expected at; None: each is expected at the origin.
     """
@@ -133,7 +133,7 @@ def totals(
 
 
 def losses(place: Place, Ps: list[Array], *, terms: Terms, membership: Membership) -> tuple[Any, ...]:
-    """The losses at given memberships and centres."""
+    """Return the losses at given memberships and centres."""
     blocks = place.blocks
     local = terms.where(blocks[0])
 
@@ -151,7 +151,7 @@ def advance(
     place: Place, Ps: list[Array], weights: list[Weight], *, terms: Terms, membership: Membership, last: bool = False,
     exact: bool = False,
 ) -> tuple[Any, ...]:  # fmt: skip
-    """The membership step: memberships, losses and sums; a row that is not selected keeps its memberships.
+    """Return the membership step: memberships, losses and sums; a row that is not selected keeps its memberships.
 
     Both products with X are taken piece by piece: X is read once. `last`: no centres follow, and the sums that they
     would be made from are left at 0. `exact`: memberships are those of least loss.
@@ -193,26 +193,26 @@ def advance(
 
 
 def _fused(b: Block, terms: TaskTerms, P: Array, weight: Weight) -> tuple[Any, ...]:
-    """The same by the kernel, which knows no missing values."""
+    """Return the same by the kernel, which knows no missing values."""
     new, L, *sums = fused.step(b, terms, P, weight)
     return new, L, None, *sums
 
 
 def _seen(terms: TaskTerms, block: Block, part: slice, X: Matrix) -> tuple[Matrix, Array, Met | None]:
-    """Some rows as their losses need them: filled, their squared lengths, and what is missing."""
+    """Return some rows as their losses need them: filled, their squared lengths, and what is missing."""
     X, met = terms.meet(X, block, part)
     return X, block.sq[part], met
 
 
 @without_rows
 def by_observed(place: Place, Ls: list[Array]) -> tuple[Any, ...]:
-    """Losses by the share of the values that are there: else rows with missing values would look easy."""
+    """Return losses by the share of the values that are there: else rows with missing values would look easy."""
     return [L if b.observed is None else L / b.observed for b, L in zip(place.blocks, Ls, strict=True)], None
 
 
 @without_rows
 def bring_to_host(place: Place, Ls: list[Array]) -> tuple[Any, ...]:
-    """Losses and sample weights in NumPy's memory, as histograms need them."""
+    """Return losses and sample weights in NumPy's memory, as histograms need them."""
     return [host(L) for L in Ls], [host(b.u) for b in place.blocks], None
 
 
@@ -220,13 +220,13 @@ def bring_to_host(place: Place, Ls: list[Array]) -> tuple[Any, ...]:
 def loss_histograms(
     place: Place, Ls: list[Array], us: list[Array], *, probes: list[tuple[int, int, int]], level: int
 ) -> tuple[Array]:
-    """How much weight has which bits of the loss: see `weightings.quantiles`."""
+    """Tell how much weight has which bits of the loss: see `weightings.quantiles`."""
     return (masses(Ls, us, probes, level),)
 
 
 @without_rows
 def gathered_losses(place: Place, Ls: list[Array]) -> tuple[Gathered]:
-    """The losses and sample weights themselves."""
+    """Return the losses and sample weights themselves."""
     return (Gathered(Ls, [b.u for b in place.blocks], place.xp),)
 
 
@@ -234,7 +234,7 @@ def gathered_losses(place: Place, Ls: list[Array]) -> tuple[Gathered]:
 def weigh(
     place: Place, Ls: list[Array], *, weighting: Weighting, thresholds: list[list[list[float]]]
 ) -> tuple[Any, ...]:
-    """Weights v (R, n) at the thresholds found for each task and run."""
+    """Return weights v (R, n) at the thresholds found for each task and run."""
     xp = place.xp
 
     def of_task(L: Array, found: list[list[float]]) -> Array:
@@ -245,13 +245,13 @@ def weigh(
 
 @without_rows
 def cluster_sizes(place: Place, Ps: list[Array], *, membership: Membership, n_clusters: int) -> tuple[Array]:
-    """Σ u p of each task and cluster, (m, c)."""
+    """Compute Σ u p of each task and cluster, (m, c)."""
     return (np.stack([membership.sizes(P, b.u, n_clusters, b.xp) for b, P in zip(place.blocks, Ps, strict=True)]),)
 
 
 @without_rows
 def weighted_sums(place: Place, Ls: list[Array]) -> tuple[Array]:
-    """Σ u L of each task, (m,) or (m, R)."""
+    """Compute Σ u L of each task, (m,) or (m, R)."""
     pairs = zip(place.blocks, Ls, strict=True)
     return (np.stack([host(b.xp.sum(b.u * L, axis=-1, dtype=b.xp.float64)) for b, L in pairs]),)
 
@@ -295,12 +295,12 @@ def scatter(place: Place, weights: list[Weight], *, V: Array | None, sharing: Ar
 
 @without_rows
 def energies(place: Place) -> tuple[Array]:
-    """Σ u ‖x − origin‖² of each task, (m,)."""
+    """Compute Σ u ‖x − origin‖² of each task, (m,)."""
     return weighted_sums(place, [b.sq for b in place.blocks])
 
 
 def _joined(parts: list[Array], runs: int, block: Block, like: Array | None = None) -> Array:
-    """Values of the pieces of a block side by side; of an empty block those that it had, or none."""
+    """Return values of the pieces of a block side by side; of an empty block those that it had, or none."""
     if len(parts) == 1:
         return parts[0]
     if parts:

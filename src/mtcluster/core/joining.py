@@ -156,7 +156,7 @@ def in_the_middle(model: Model, centers: Centers, new: list[int], prior: Prior) 
 
 
 def _smoothed(rows: RowSource, model: Model, centers: Centers, able: list[int], prior: Prior) -> Centers:
-    """Own centres of wide rows as they are after smoothing, by a sample: what a fit takes from its consensus."""
+    """Return own centres of wide rows as they are after smoothing, by a sample: what a fit takes from its consensus."""
     blocks, Ms = take_few(rows, JOIN_ROWS, np.random.default_rng(0)), centers.Ms.copy()
     placed, exists, share = centers.placed[0], prior.exists, float(prior.usual.within[0, 0])
     for k in able:
@@ -169,7 +169,7 @@ def _smoothed(rows: RowSource, model: Model, centers: Centers, able: list[int], 
 def _located(
     rows: RowSource, weights: PerRow, model: Model, centers: Centers, able: list[int], prior: Prior
 ) -> Centers:
-    """Offsets from the best of several starts; without centres of their own, which would follow any of them."""
+    """Return offsets from the best of several starts; without centres of their own, which would follow any of them."""
     means, shared, exists = rows.summary.means, centers.shared[0], prior.exists
     b, s = centers.offsets.b[0], centers.offsets.s.copy()
     middle = prior.sizes @ shared / prior.sizes.sum()
@@ -199,7 +199,7 @@ def _located(
 
 
 def _clusters(block: Block, n_clusters: int) -> tuple[Array, Array]:
-    """Centres of k-means of the rows of a task, and their sizes."""
+    """Return centres of k-means of the rows of a task, and their sizes."""
     state = kmeans([block], n_clusters, np.random.default_rng(0)).state
     sizes = np.bincount(state.Ps[0][0], weights=block.u, minlength=n_clusters)
     return state.centers.Z[0], sizes
@@ -227,7 +227,7 @@ def _pairs(found: Array, sizes: Array, shared: Array) -> Array:
 
 
 def _price(centers: Centers, prior: Prior) -> Array:
-    """(R, m) what offsets cost: that of a normal prior whose variance is that of the offsets of known tasks."""
+    """Compute (R, m) what offsets cost: that of a normal prior whose variance is that of the offsets of known tasks."""
     b, nobody = centers.offsets.b, np.zeros(centers.Ms.shape[1], dtype=bool)
     squares = np.sum(centers.geometry.tied.times(b[:, :, None], nobody)[:, :, 0] * b, axis=2)
     reach = max(prior.reach or 0.0, TINY)
@@ -242,7 +242,7 @@ def _rounds(rows: RowSource, weights: PerRow, model: Model, centers: Centers, ho
 
 
 def evidence(rows: RowSource, weights: PerRow, model: Model, centers: Centers, prior: Prior) -> Array:
-    """(m, c) the share of the evidence for a cluster in the evidence and the price of a centre."""
+    """Compute (m, c) the share of the evidence for a cluster in the evidence and the price of a centre."""
     terms = model.terms(centers, rows.origins, energy=False, gaps=rows.gaps)
     job = partial(_evidence, terms=terms, temperature=prior.temperature)
     found = rows.apply(job, weights)[-1]
@@ -251,7 +251,7 @@ def evidence(rows: RowSource, weights: PerRow, model: Model, centers: Centers, p
 
 
 def _evidence(place: Place, weights: list[Weight], *, terms: Terms, temperature: float) -> tuple[Array]:
-    """(m, c) by how much the rows of each cluster would fit worse in the second best one, in nats."""
+    """Compute (m, c) by how much the rows of each cluster would fit worse in the second best one, in nats."""
     blocks, c = place.blocks, terms.C.shape[2]
     local, found = terms.where(blocks[0]), np.zeros((len(blocks), c))
 
@@ -270,7 +270,7 @@ def _evidence(place: Place, weights: list[Weight], *, terms: Terms, temperature:
 
 
 def followed(model: Model, centers: Centers, weights: Array, S: Array, T: Array) -> Array:
-    """(c, d) shared centres as if the sums S (m, c) and T (m, c, d) of tasks had been among those that made them.
+    """Get (c, d) shared centres as if the sums S (m, c) and T (m, c, d) of tasks had been among those that made them.
 
     `weights` (c,) is what the clusters weigh that they were made from.
     """
@@ -282,13 +282,13 @@ def followed(model: Model, centers: Centers, weights: Array, S: Array, T: Array)
 
 
 def in_common(points: Array, centers: Centers) -> Array:
-    """Points (m, g, d) of all tasks of one run in the frame that they share."""
+    """Return points (m, g, d) of all tasks of one run in the frame that they share."""
     offsets = centers.offsets
     return (points - offsets.b[:, None]) / offsets.s[:, None, None] if offsets.moves else points
 
 
 def merged_groups(groups: dict[int, Array], centers: Centers) -> tuple[Array, dict[int, list[int]]]:
-    """Centres (g, d) of new clusters in the common frame, and which of them each group of each task is.
+    """Return centres (g, d) of new clusters in the common frame, and which of them each group of each task is.
 
     Groups of several tasks are one cluster if they lie closer to each other than half way to the known centres, in the
     geometry of the model.
@@ -334,7 +334,7 @@ def with_clusters(model: Model, centers: Centers, Z: Array, holds: Array) -> tup
 
 
 def _spanned(W: Array, M: Array, Z: Array, geometry: Geometry) -> tuple[Array, Array]:
-    """W (d, l) with the directions in which points Z lie outside of it, and M (c, l) with their coordinates."""
+    """Compute W (d, l) with the directions in which points Z lie outside of it, and M (c, l) with their coordinates."""
     for z in Z:
         rest = z - (geometry.whiten(z[None], 1.0) @ W) @ W.T
         length = float(np.sqrt(max((geometry.whiten(rest, 1.0) @ rest.T).item(), 0.0)))

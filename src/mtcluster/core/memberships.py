@@ -43,11 +43,11 @@ class Quadratic:
         return self.xp.min(self.D, axis=1)
 
     def small(self, values: Array) -> Array:
-        """A small NumPy array in the type and place of the rows."""
+        """Make a small NumPy array in the type and place of the rows."""
         return like(values, self.A, self.xp)
 
     def with_energy(self, cross: Array) -> Array:
-        """E + cross, at least 0 in spite of rounding; `cross` is given up."""
+        """Compute E + cross, at least 0 in spite of rounding; `cross` is given up."""
         if self.e is None:
             return cross
         if self.xp is np:
@@ -72,51 +72,51 @@ class Membership(ABC):
 
     @abstractmethod
     def start(self, P: Array, like: Array, n_clusters: int, xp: ModuleType = np) -> Array:
-        """Starting memberships of one run, given as labels (n,) or memberships (n, c), as the solver keeps them."""
+        """Get starting memberships of one run, given as labels (n,) or memberships (n, c), as the solver keeps them."""
 
     @abstractmethod
     def random(self, n: int, n_clusters: int, rng: np.random.Generator, dtype: Any) -> Array:
-        """Memberships of n rows, drawn at random."""
+        """Return memberships of n rows, drawn at random."""
 
     @abstractmethod
     def step(self, P: Array, form: Quadratic, selected: Array | None) -> tuple[Array, Array]:
-        """A membership step that never raises the loss of a row, and the losses after it.
+        """Make a membership step that never raises the loss of a row, and the losses after it.
 
         Rows that are not `selected` (R, n) keep their memberships; None: all are.
         """
 
     @abstractmethod
     def exact(self, form: Quadratic) -> Array:
-        """The memberships of least loss."""
+        """Return the memberships of least loss."""
 
     @abstractmethod
     def losses(self, P: Array, form: Quadratic) -> Array:
-        """Loss of each row (R, n) (eq. 8), at least 0 in spite of rounding."""
+        """Return the loss of each row (R, n) (eq. 8), at least 0 in spite of rounding."""
 
     def nearest(self, form: Quadratic) -> tuple[Array, Array]:
-        """The memberships of least loss, and the losses."""
+        """Return the memberships of least loss, and the losses."""
         P = self.exact(form)
         return P, self.losses(P, form)
 
     @abstractmethod
     def columns(self, P: Array, like: Array, n_clusters: int, xp: ModuleType = np) -> Array:
-        """P (R, c, n), in the type of an array."""
+        """Compute P (R, c, n), in the type of an array."""
 
     @abstractmethod
     def moments(self, P: Array, weighted: Array, xp: ModuleType = np) -> Array:
-        """S = PᵀVP (R, c, c) in float64, from P and PV (R, c, n); of labels its diagonal (R, c)."""
+        """Compute S = PᵀVP (R, c, c) in float64, from P and PV (R, c, n); of labels its diagonal (R, c)."""
 
     @abstractmethod
     def reported(self, P: Array, form: Quadratic) -> Array:
-        """Memberships of one run as they are reported, rows first; those of a row sum to 1."""
+        """Return memberships of one run as they are reported, rows first; those of a row sum to 1."""
 
     @abstractmethod
     def sizes(self, P: Array, u: Array, n_clusters: int, xp: ModuleType = np) -> Array:
-        """Σ u p of each cluster."""
+        """Compute Σ u p of each cluster."""
 
     @abstractmethod
     def fitted(self, P: Array, M: Array) -> Array:
-        """P M (n, d), for memberships of one run as the solver keeps them."""
+        """Compute P M (n, d), for memberships of one run as the solver keeps them."""
 
 
 class Binary(Membership):
@@ -133,11 +133,11 @@ class Binary(Membership):
         return labels.astype(_label_type(n_clusters), copy=False) if xp is np else xp.astype(labels, xp.int64)
 
     def random(self, n: int, n_clusters: int, rng: np.random.Generator, dtype: Any) -> Array:
-        """Labels drawn at random."""
+        """Return labels drawn at random."""
         return rng.integers(n_clusters, size=n)
 
     def step(self, P: Array, form: Quadratic, selected: Array | None) -> tuple[Array, Array]:
-        """The label of least loss; proportions of the clusters count in labels and losses alike."""
+        """Return the label of least loss; proportions of the clusters count in labels and losses alike."""
         labels = self.exact(form)
         if selected is None:
             return labels, form.with_energy(2 * form.least)
@@ -145,7 +145,7 @@ class Binary(Membership):
         return labels, form.with_energy(2 * _at(form.D, labels, form.xp))
 
     def exact(self, form: Quadratic) -> Array:
-        """The label of least loss; the first of several."""
+        """Return the label of least loss; the first of several."""
         D, xp = form.D, form.xp
         if xp is not np:
             return xp.argmin(D, axis=1)
@@ -157,46 +157,46 @@ class Binary(Membership):
         return np.sum(np.multiply(best, np.arange(c, dtype=kind)[:, None]), axis=1, dtype=kind)
 
     def losses(self, P: Array, form: Quadratic) -> Array:
-        """Losses at the given labels, without what the proportions of the clusters add to them."""
+        """Return losses at the given labels, without what the proportions of the clusters add to them."""
         D = form.D if form.prior is None else form.D - form.prior
         return form.with_energy(2 * _at(D, P, form.xp))
 
     def columns(self, P: Array, like: Array, n_clusters: int, xp: ModuleType = np) -> Array:
-        """Labels become 0/1 columns where they meet X, piece by piece."""
+        """Return labels become 0/1 columns where they meet X, piece by piece."""
         if xp is np:
             return (P[:, None] == np.arange(n_clusters, dtype=P.dtype)[:, None]).astype(like.dtype)
         return xp.astype(P[:, None, :] == arange(n_clusters, P.device, xp)[:, None], like.dtype)
 
     def moments(self, P: Array, weighted: Array, xp: ModuleType = np) -> Array:
-        """The weights of each cluster."""
+        """Return the weights of each cluster."""
         return xp.sum(weighted, axis=2, dtype=xp.float64)
 
     def reported(self, P: Array, form: Quadratic) -> Array:
-        """Labels are what they are."""
+        """Return labels are what they are."""
         return P[0, :].astype(np.intp) if form.xp is np else P[0, :]
 
     def sizes(self, P: Array, u: Array, n_clusters: int, xp: ModuleType = np) -> Array:
-        """Σ u of each cluster."""
+        """Compute Σ u of each cluster."""
         return np.bincount(host(P), weights=host(u), minlength=n_clusters)
 
     def fitted(self, P: Array, M: Array) -> Array:
-        """The centre of each row."""
+        """Return the centre of each row."""
         return M[P]
 
 
 def _at(D: Array, labels: Array, xp: ModuleType) -> Array:
-    """(R, n) the values of D (R, c, n) at labels (R, n)."""
+    """Compute (R, n) the values of D (R, c, n) at labels (R, n)."""
     return xp.take_along_axis(D, labels[:, None, :], axis=1)[:, 0, :]
 
 
 @lru_cache
 def _label_type(n_clusters: int) -> Any:
-    """The smallest integers that number the clusters: labels are compared with all of them in every iteration."""
+    """Get the smallest integers that number the clusters: labels are compared with all of them in every iteration."""
     return np.min_scalar_type(n_clusters - 1)
 
 
 def one_hot(labels: Array, n_clusters: int, dtype: Any, xp: ModuleType = np) -> Array:
-    """Labels as 0/1 memberships (n, c)."""
+    """Return labels as 0/1 memberships (n, c)."""
     number = xp.arange(n_clusters, device=getattr(labels, "device", None))
     return xp.astype(labels[:, None] == number, dtype)
 
@@ -214,16 +214,16 @@ class NonNegative(Membership):
     explanation = "Rows are non-negative mixtures of centres, so zero must have a meaning in X."
 
     def start(self, P: Array, like: Array, n_clusters: int, xp: ModuleType = np) -> Array:
-        """Memberships that are not locked at 0."""
+        """Return memberships that are not locked at 0."""
         P = P if P.ndim == 2 else one_hot(P, n_clusters, like.dtype, xp) + UNLOCK
         return np.ascontiguousarray(P.T) if xp is np else P.T
 
     def random(self, n: int, n_clusters: int, rng: np.random.Generator, dtype: Any) -> Array:
-        """Memberships drawn at random."""
+        """Return memberships drawn at random."""
         return (rng.random((n, n_clusters)) + UNLOCK).astype(dtype)
 
     def step(self, P: Array, form: Quadratic, selected: Array | None) -> tuple[Array, Array]:
-        """One multiplicative step P ← P √((A⁺ + PB⁻) / (A⁻ + PB⁺)) (eq. 22); 0/0 is read as 1."""
+        """Return one multiplicative step P ← P √((A⁺ + PB⁻) / (A⁻ + PB⁺)) (eq. 22); 0/0 is read as 1."""
         A, xp = form.A, form.xp
         B = np.asarray(form.B)
         up = xp.clip(A, 0, None) + form.small(np.maximum(-B, 0)) @ P
@@ -236,7 +236,7 @@ class NonNegative(Membership):
         return new, self.losses(new, form)
 
     def exact(self, form: Quadratic) -> Array:
-        """The least loss over all p ≥ 0, row by row, by block principal pivoting.
+        """Return the least loss over all p ≥ 0, row by row, by block principal pivoting.
 
         A ridge makes the answer unique where centres are dependent. It is larger than the rounding of A, which would
         be amplified along the directions that B lacks.
@@ -255,19 +255,19 @@ class NonNegative(Membership):
         return xp.stack(found)
 
     def losses(self, P: Array, form: Quadratic) -> Array:
-        """Losses at the given memberships."""
+        """Return losses at the given memberships."""
         return form.with_energy(form.xp.sum(P * (form.small(np.asarray(form.B)) @ P - 2 * form.A), axis=1))
 
     def columns(self, P: Array, like: Array, n_clusters: int, xp: ModuleType = np) -> Array:
-        """P itself."""
+        """Compute P itself."""
         return P
 
     def moments(self, P: Array, weighted: Array, xp: ModuleType = np) -> Array:
-        """PᵀVP."""
+        """Compute PᵀVP."""
         return xp.astype(weighted @ xp.permute_dims(P, (0, 2, 1)), xp.float64)
 
     def reported(self, P: Array, form: Quadratic) -> Array:
-        """Memberships that sum to 1; a row without any, such as an all-zero row, belongs to the nearest centre."""
+        """Get memberships that sum to 1; a row without any, such as an all-zero row, belongs to the nearest centre."""
         xp, P = form.xp, P[0, :, :].T
         total = xp.sum(P, axis=1, keepdims=True)
         some = total > 0
@@ -275,11 +275,11 @@ class NonNegative(Membership):
         return xp.where(some, P / xp.where(some, total, 1), nearest)
 
     def sizes(self, P: Array, u: Array, n_clusters: int, xp: ModuleType = np) -> Array:
-        """Σ u p of each cluster."""
+        """Compute Σ u p of each cluster."""
         return host(xp.astype(u, xp.float64) @ xp.astype(P, xp.float64))
 
     def fitted(self, P: Array, M: Array) -> Array:
-        """The mixture of centres of each row."""
+        """Return the mixture of centres of each row."""
         return P.T @ M
 
 
@@ -329,18 +329,18 @@ class Responsibilities(Membership):
     explanation = "Each row has a probability of each cluster."
 
     def start(self, P: Array, like: Array, n_clusters: int, xp: ModuleType = np) -> Array:
-        """0/1 columns of labels, or memberships; those of a row sum to 1."""
+        """Compute 0/1 columns of labels, or memberships; those of a row sum to 1."""
         if P.ndim == 1:
             P = xp.astype(P[:, None] == xp.arange(n_clusters, device=getattr(P, "device", None)), like.dtype)
         P = xp.astype(P, like.dtype)
         return (P / xp.sum(P, axis=1, keepdims=True)).T
 
     def random(self, n: int, n_clusters: int, rng: np.random.Generator, dtype: Any) -> Array:
-        """Labels drawn at random."""
+        """Return labels drawn at random."""
         return np.eye(n_clusters, dtype=dtype)[rng.integers(n_clusters, size=n)]
 
     def step(self, P: Array, form: Quadratic, selected: Array | None) -> tuple[Array, Array]:
-        """The E-step."""
+        """Return the E-step."""
         xp = form.xp
         E = xp.exp(form.least[:, None, :] - form.D)
         total = xp.sum(E, axis=1)
@@ -351,32 +351,32 @@ class Responsibilities(Membership):
         return (E if selected is None else xp.where(selected[:, None, :], E, P)), L
 
     def exact(self, form: Quadratic) -> Array:
-        """The E-step."""
+        """Return the E-step."""
         return self.step(form.A, form, None)[0]
 
     def losses(self, P: Array, form: Quadratic) -> Array:
-        """Minus twice the log-density of each row, up to a constant; it does not depend on P."""
+        """Return minus twice the log-density of each row, up to a constant; it does not depend on P."""
         L = self.step(P, form, None)[1]
         return L if form.e is None else form.xp.maximum(L, zero(L.dtype, getattr(L, "device", None), form.xp))
 
     def columns(self, P: Array, like: Array, n_clusters: int, xp: ModuleType = np) -> Array:
-        """P itself."""
+        """Compute P itself."""
         return P
 
     def moments(self, P: Array, weighted: Array, xp: ModuleType = np) -> Array:
-        """The weights of each cluster."""
+        """Return the weights of each cluster."""
         return xp.sum(weighted, axis=2, dtype=xp.float64)
 
     def reported(self, P: Array, form: Quadratic) -> Array:
-        """Rows first."""
+        """Return rows first."""
         return P[0, ...].T
 
     def sizes(self, P: Array, u: Array, n_clusters: int, xp: ModuleType = np) -> Array:
-        """Σ u p of each cluster."""
+        """Compute Σ u p of each cluster."""
         return host(u) @ host(P)
 
     def fitted(self, P: Array, M: Array) -> Array:
-        """The expected centre of each row."""
+        """Return the expected centre of each row."""
         return P.T @ M
 
 

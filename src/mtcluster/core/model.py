@@ -65,7 +65,7 @@ class Model(Record):
         return tied.spread(rows, weights, self.shaping(len(rows.origins)))
 
     def shaping(self, n_tasks: int) -> Array:
-        """(m,) the tasks that the geometry is estimated from: those that share, or all."""
+        """Compute (m,) the tasks that the geometry is estimated from: those that share, or all."""
         alone = self.sharing.alone(n_tasks)
         return np.ones(n_tasks, dtype=bool) if alone.all() else ~alone
 
@@ -135,11 +135,11 @@ class Model(Record):
         return Gaps(lam, own, common, tied.inverse if isinstance(tied, Tied) else None, alone, origins)
 
     def held(self, shape: tuple[int, ...]) -> Array:
-        """(R, m, c) which clusters each task of each run holds."""
+        """Compute (R, m, c) which clusters each task of each run holds."""
         return np.broadcast_to(self.holds, shape)
 
     def log_volume(self, centers: Centers) -> Array:
-        """(R,) the least log|S_j|: losses leave it out, so that none is below 0."""
+        """Compute (R,) the least log|S_j|: losses leave it out, so that none is below 0."""
         return centers.geometry.log_determinants(centers.Z.shape[2]).min(axis=1)
 
     def complete(self, centers: Centers) -> Centers:
@@ -154,11 +154,11 @@ class Model(Record):
         return replace(centers, W=W, M=found.M)
 
     def left_alone(self, n_tasks: int) -> Array:
-        """(m,) tasks whose distances are Euclidean while others have the shared metric."""
+        """Compute (m,) tasks whose distances are Euclidean while others have the shared metric."""
         return self.sharing.alone(n_tasks) & self.geometry.estimated
 
     def _axes(self, centers: Centers, alone: Array, origins: Array) -> list[Axes] | None:
-        """How the energy of a row is counted in each task; None: it is its squared distance from the origin."""
+        """Tell how the energy of a row is counted in each task; None: it is its squared distance from the origin."""
         tied = centers.geometry.tied
         if not isinstance(tied, Tied):
             W = self.coupling.energy_basis(centers.W)
@@ -173,7 +173,7 @@ class Model(Record):
         return [plain if left else own for left, own in zip(alone, shared, strict=True)]
 
     def sizes(self, rows: RowSource, Ps: PerRow) -> Array:
-        """Σ u p of each task and cluster, (m, c)."""
+        """Compute Σ u p of each task and cluster, (m, c)."""
         return rows.apply(partial(cluster_sizes, membership=self.membership, n_clusters=self.n_clusters), Ps)[-1]
 
 
@@ -205,5 +205,5 @@ class State:
 
 
 def _products(Y: Array, Z: Array, diagonal: bool) -> Array:
-    """Y_k Z_kᵀ of each run and task, or the diagonals of that."""
+    """Compute Y_k Z_kᵀ of each run and task, or the diagonals of that."""
     return np.einsum("rkcd,rkcd->rkc", Y, Z) if diagonal else Y @ np.swapaxes(Z, 2, 3)

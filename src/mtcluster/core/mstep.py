@@ -74,13 +74,13 @@ def update(
 
 
 def _middle(S: Array, T: Array) -> Array:
-    """(R, 1, d) the mean of all rows."""
+    """Compute (R, 1, d) the mean of all rows."""
     size = S.sum(axis=tuple(range(1, S.ndim)))
     return T.sum(axis=1, keepdims=True) / np.maximum(size, TINY)[:, None, None]
 
 
 def _with_frame(model: Model, totals: Totals, last: Centers | None, origins: Array, spread: Spread | None) -> Centers:
-    """z_j, b_k, M_kj, the geometry and proportions; missing values are those that the last centres expect."""
+    """Compute z_j, b_k, M_kj, the geometry and proportions; missing values are those that the last centres expect."""
     S, sharing, offsets = totals.S, model.sharing, model.offsets
     runs, m, _, d = totals.T.shape
     T, T_own = completed_sums(model, totals, last, origins)
@@ -105,7 +105,7 @@ def _with_frame(model: Model, totals: Totals, last: Centers | None, origins: Arr
 
 
 def completed_sums(model: Model, totals: Totals, last: Centers | None, origins: Array) -> tuple[Array, Array]:
-    """T with what is expected in place of missing values: around the shared centres, and around those of the tasks.
+    """Get T with what is expected in place of missing values: around the shared centres, and around those of the tasks.
 
     At the start nothing is expected yet, and a coordinate has the mean of the rows that have it: of the cluster in the
     task, of the cluster, or of the task.
@@ -126,7 +126,7 @@ def completed_sums(model: Model, totals: Totals, last: Centers | None, origins: 
 
 
 def whole_sums(model: Model, totals: Totals) -> Array:
-    """T (R, m, c, d) with what own and shared centres expect in place of missing values, by shares of the loss."""
+    """Get T (R, m, c, d) with what own and shared centres expect in place of missing values, by shares of the loss."""
     if totals.gaps is None:
         return totals.T
     lam = model.sharing.lam[:, :, None, None]
@@ -134,7 +134,7 @@ def whole_sums(model: Model, totals: Totals) -> Array:
 
 
 def _moved(model: Model, means: Array, pull: Array, sizes: Array, last: Centers) -> tuple[Array, Array]:
-    """z_j and b_k in turn, from the last ones: where covariances differ, they weigh the clusters of an offset."""
+    """Get z_j and b_k in turn, from the last ones: where covariances differ, they weigh the clusters of an offset."""
     form, Z, b = last.geometry, last.Z, last.offsets.b
     assert isinstance(form, OfClusters)
     of_cluster, of_task = pull.sum(axis=1), pull.sum(axis=2)
@@ -151,7 +151,7 @@ def _moved(model: Model, means: Array, pull: Array, sizes: Array, last: Centers)
 def shared_centers(
     means: Array, weights: Array, sizes: Array, free: Array | bool, fixed: Array | None, last: Array | None
 ) -> tuple[Array, Array]:
-    """z_j (R, c, d) and b_k (R, m, d) of least Σ_kj weight ‖mean_kj − b_k − z_j‖² + ρ Σ_k N_k ‖b_k‖².
+    """Compute z_j (R, c, d) and b_k (R, m, d) of least Σ_kj weight ‖mean_kj − b_k − z_j‖² + ρ Σ_k N_k ‖b_k‖².
 
     `free` (R,): offsets are estimated; else they are `fixed`, or 0. Offsets of all rows add up to 0.
     """
@@ -171,7 +171,7 @@ def shared_centers(
 
 
 def _offsets(means: Array, weights: Array, sizes: Array, total: Array) -> Array:
-    """b_k (R, m, d): the normal equations with the shared centres eliminated."""
+    """Compute b_k (R, m, d): the normal equations with the shared centres eliminated."""
     m = means.shape[1]
     of_cluster = weights.sum(axis=1)
     share = weights / np.where(of_cluster > 0, of_cluster, 1)[:, None]  # of a task in a cluster
@@ -188,7 +188,7 @@ def _geometry(
     model: Model, centers: Centers, totals: Totals, sums: tuple[Array, Array], origins: Array, spread: Spread,
     *, first: bool,
 ) -> Geometry:  # fmt: skip
-    """S from the scatter around both kinds of centres; with missing values the prior comes first."""
+    """Compute S from the scatter around both kinds of centres; with missing values the prior comes first."""
     S, gaps, geometry, d = totals.S, totals.gaps, centers.geometry, centers.Z.shape[2]
     if gaps is not None and first:
         return geometry.whole(R=len(S))
@@ -208,7 +208,7 @@ def _geometry(
 def cluster_scatter(
     model: Model, form: OfClusters, centers: Centers, S: Array, T: Array, origins: Array, XX: Array
 ) -> Array:
-    """(R, c, …) the scatter of each cluster around its centres, and of these around the shared one."""
+    """Compute (R, c, …) the scatter of each cluster around its centres, and of these around the shared one."""
     own, sums = centers.Ms - origins[:, None], T - S[..., None] * origins[:, None]
     kappa, apart = model.sharing.kappa[:, :, None, None], centers.Ms - centers.placed
     return (
@@ -256,7 +256,7 @@ def residual_scatter(
 
 
 def constant(model: Model, centers: Centers, spread: Spread) -> Array:
-    """(R,) what the objective holds beside losses without energy: energy, log|S|, the pull of the centres."""
+    """Compute (R,) what the objective holds beside losses without energy: energy, log|S|, the pull of the centres."""
     geometry, d, m = centers.geometry, centers.Z.shape[2], centers.Ms.shape[1]
     sizes = np.broadcast_to(spread.total, (len(centers.Z),))
     found = geometry.energy(spread) + geometry.penalty(sizes, d)
@@ -272,20 +272,20 @@ def constant(model: Model, centers: Centers, spread: Spread) -> Array:
 
 
 def products(Y: Array, Z: Array) -> Array:
-    """Σ_kj y_kjᵀ z_kj of each run, (R, q, q)."""
+    """Compute Σ_kj y_kjᵀ z_kj of each run, (R, q, q)."""
     runs, q = Y.shape[0], Y.shape[3]
     return np.swapaxes(Y.reshape(runs, -1, q), 1, 2) @ Z.reshape(runs, -1, q)
 
 
 def proportions_of(S: Array, held: Array) -> Array:
-    """Log of the proportions (R, m, c) of the clusters that tasks hold, from their weights; others have none."""
+    """Return log of the proportions (R, m, c) of the clusters that tasks hold, from their weights; others have none."""
     found = np.where(held, S + PSEUDO_ROWS / held.sum(axis=2, keepdims=True), 0)
     with np.errstate(divide="ignore"):
         return np.log(found / found.sum(axis=2, keepdims=True))
 
 
 def _log_shares(model: Model, S: Array) -> Array | None:
-    """Proportions of the clusters in each task: as given, or those of the rows, of the clusters that it holds."""
+    """Get proportions of the clusters in each task: as given, or those of the rows, of the clusters that it holds."""
     if model.log_shares is not None:
         return np.broadcast_to(model.log_shares, S.shape)
     if not model.proportions:

@@ -56,11 +56,11 @@ class Seen:
     free: Array  # (g, q) centres of groups that were found before
 
     def rows(self, at: Array) -> Seen:
-        """Some of the rows."""
+        """Return some of the rows."""
         return replace(self, Y=self.Y[at], u=self.u[at])
 
     def expected(self, sizes: Array, means: Array) -> Array:
-        """Where rows of clusters are expected, (R, c, q), whose rows have such sizes and means."""
+        """Tell where rows of clusters are expected, (R, c, q), whose rows have such sizes and means."""
         P = np.broadcast_to(self.placed, means.shape)
         own = self.sharing.own(sizes[:, None], means[:, None], P[:, None])[:, 0]
         return P + float(self.sharing.lam[0, 0]) * (own - P)
@@ -80,7 +80,7 @@ class Group:
 
 
 def seen(block: Block, model: Model, centers: Centers, held: Array, free: Array | None = None) -> Seen:
-    """The rows of one task of a model of this task alone; the clusters `held` (c,) are known, and so are groups.
+    """Return the rows of one task of a model of this task alone; the clusters `held` (c,) are known, and so are groups.
 
     Missing values are those that the rows themselves expect, and columns that the task lacks do not count.
     """
@@ -105,7 +105,7 @@ def seen(block: Block, model: Model, centers: Centers, held: Array, free: Array 
 
 
 def best_group(found: Seen, rng: np.random.Generator) -> Group | None:
-    """The group that saves most of the losses beside those found before; None: there is none.
+    """Return the group that saves most of the losses beside those found before; None: there is none.
 
     Known centres follow their rows, first by the share of the model, so that they stay what they are, and then freely.
     """
@@ -144,7 +144,7 @@ def best_group(found: Seen, rng: np.random.Generator) -> Group | None:
 
 
 def separation(Y: Array, u: Array, labels: Array, points: Array) -> float:
-    """δ of the last group: its distance from the nearest other one, along the line between the means of both.
+    """Compute δ of the last group: its distance from the nearest other one, along the line between the means of both.
 
     The distance is less what chance adds to it, as the line was chosen by the rows. A cluster of hardly any rows is at
     its point (g, q), and as wide as the last group, which may have taken its rows.
@@ -171,14 +171,14 @@ def _deviation(y: Array, u: Array) -> float:
 
 
 def _means(Y: Array, u: Array, labels: Array, n_groups: int) -> tuple[Array, Array]:
-    """Sizes (R, g) and means (R, g, q) of the groups of each run."""
+    """Return sizes (R, g) and means (R, g, q) of the groups of each run."""
     F = (labels[:, None] == np.arange(n_groups)[:, None]) * u
     sizes = F.sum(axis=2)
     return sizes, (F.reshape(-1, len(Y)) @ Y).reshape(*sizes.shape, -1) / np.where(sizes > 0, sizes, 1)[..., None]
 
 
 def _starts(Y: Array, u: Array, losses: Array, rng: np.random.Generator) -> Array:
-    """(R, q) rows drawn one after the other by their losses; of several the one that lowers them most."""
+    """Compute (R, q) rows drawn one after the other by their losses; of several the one that lowers them most."""
     found: list[Array] = []
     for _ in range(GROUP_STARTS):
         mass = np.cumsum(losses * u)
@@ -226,7 +226,7 @@ class Ordinary(Record):
 def learn_ordinary(
     rows: RowSource, model: Model, centers: Centers, sizes: Array, prior: Prior, rng: np.random.Generator
 ) -> Ordinary:
-    """Losses and scores of the tasks of a fit, each as a task that joins the others; `sizes` (m, c) of clusters."""
+    """Get losses and scores of the tasks of a fit, each as a task that joins the others; `sizes` (m, c) of clusters."""
     sample = take_few(rows, NOVELTY_ROWS, rng)
     nothing = _rounding(sample, model)
     if not model.membership.diagonal:
@@ -256,7 +256,7 @@ def learn_ordinary(
 
 
 def _rounding(sample: list[Block], model: Model) -> float:
-    """A loss that means nothing: rounding makes losses of about that size of rows that lie on their centres."""
+    """Make a loss that means nothing: rounding makes losses of about that size of rows that lie on their centres."""
     if model.geometry.estimated:
         return LOSS_ROUNDING * sample[0].X.shape[1]
     eps = float(np.finfo(sample[0].sq.dtype).eps)
@@ -269,7 +269,7 @@ def _sorted(losses: list[Array], ratios: list[Array], scores: list[float]) -> Or
 
 
 def _compositions(view: Seen, labels: Array, rng: np.random.Generator) -> Iterator[Seen]:
-    """The rows of a task, and these without some clusters, as another task might not hold them."""
+    """Yield the rows of a task, and these without some clusters, as another task might not hold them."""
     yield view
     numbers = np.unique(labels)
     for j in rng.permutation(numbers)[: WITHOUT if len(numbers) > 1 else 0]:
@@ -282,7 +282,7 @@ def _score(view: Seen, rng: np.random.Generator) -> float:
 
 
 def loss_scale(losses: Array, u: Array) -> float:
-    """The median loss of the rows of a task, by which others are compared with it; 1 where it is 0."""
+    """Return the median loss of the rows of a task, by which others are compared with it; 1 where it is 0."""
     if not len(losses):
         return 1.0
     order = np.argsort(losses)
@@ -294,7 +294,7 @@ def loss_scale(losses: Array, u: Array) -> float:
 def _views(
     sample: list[Block], model: Model, centers: Centers, sizes: Array, rng: np.random.Generator
 ) -> Iterator[tuple[int, Block, Block, Array, Array]]:
-    """Some tasks, their rows, these without missing values, and the shared centres and clusters without them."""
+    """Yield some tasks, their rows, these without missing values, and the shared centres and clusters without them."""
     m, c = sizes.shape
     pull, points = model.sharing.pull(sizes[None])[0], in_common(centers.Ms.astype(np.float64), centers)
     sharing = np.flatnonzero(np.broadcast_to(model.sharing.sharing, (m,)))
@@ -328,7 +328,7 @@ def _part(block: Block, at: Array) -> Block:
 
 
 def _moved(model: Model, centers: Centers, shared: Array) -> Centers:
-    """The same centres with other shared ones."""
+    """Return the same centres with other shared ones."""
     if model.coupling.energy_basis(centers.W) is None:
         return replace(centers, W=None, M=None, Z=shared)
     assert centers.W is not None
@@ -338,7 +338,7 @@ def _moved(model: Model, centers: Centers, shared: Array) -> Centers:
 def next_groups(
     rows: RowSource, found: Joined, groups: dict[int, Array], tasks: list[int], held: Array, usual: Ordinary
 ) -> dict[int, Array]:
-    """The groups (g, d) of each task, and one more for those of some tasks in which there is another.
+    """Return the groups (g, d) of each task, and one more for those of some tasks in which there is another.
 
     `held` (c,): the clusters that some task holds.
     """
@@ -368,7 +368,7 @@ class Flags:
 
 
 def label_rows(place: Place, *, model: Model, centers: Centers, verdict: Flags) -> tuple[Any, ...]:
-    """Labels, -1 for what is new and for rows without any value; memberships, losses."""
+    """Return labels, -1 for what is new and for rows without any value; memberships, losses."""
     xp = place.xp
     Ps, Ls, _ = read_out(place, model=model, centers=centers)
     labels = [P if P.ndim == 1 else xp.argmax(P, axis=1) for P in Ps]
@@ -386,7 +386,7 @@ def label_rows(place: Place, *, model: Model, centers: Centers, verdict: Flags) 
 
 
 def _beside(model: Model, centers: Centers, verdict: Flags) -> tuple[Model, Centers] | None:
-    """A model with the groups of each task as further clusters; None: there are no groups."""
+    """Make a model with the groups of each task as further clusters; None: there are no groups."""
     most = max((len(own) for own in verdict.groups.values()), default=0)
     if not most:
         return None
@@ -404,7 +404,7 @@ def _beside(model: Model, centers: Centers, verdict: Flags) -> tuple[Model, Cent
 
 
 def counted(rows: RowSource, model: Model, centers: Centers, verdict: Flags) -> PerRow:
-    """What rows count where those that are new do not."""
+    """Tell what rows count where those that are new do not."""
     job = partial(label_rows, model=model, centers=centers, verdict=verdict)
     return rows.apply(_not_new, rows.apply(job, outputs=3)[0], outputs=1)[0]
 
@@ -415,7 +415,7 @@ def _not_new(place: Place, labels: list[Array]) -> tuple[Any, ...]:
 
 
 def loss_scales(rows: RowSource, found: Joined, rng: np.random.Generator) -> Array:
-    """(m,) median losses of the rows of each task, of a sample; 0 for tasks of few rows."""
+    """Compute (m,) median losses of the rows of each task, of a sample; 0 for tasks of few rows."""
     sample = Blocks(take_sample(rows, NOVELTY_ROWS, rng)[0])
     Ls = read_out(sample.place, model=found.model, centers=found.centers)[1]
     pairs = zip(Ls, sample.place.blocks, strict=True)
@@ -423,7 +423,7 @@ def loss_scales(rows: RowSource, found: Joined, rng: np.random.Generator) -> Arr
 
 
 def outlying(rows: RowSource, Ls: PerRow, limits: Array) -> Array:
-    """(m,) the share of the rows of each task with a larger loss."""
+    """Compute (m,) the share of the rows of each task with a larger loss."""
     return rows.apply(partial(_above, limits=limits), Ls)[-1] / np.maximum(rows.summary.sizes, TINY)
 
 

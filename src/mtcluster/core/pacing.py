@@ -14,7 +14,7 @@ from .weightings import SOFT_RULES, Hard, Weighting, quantiles
 
 
 def fractions_of(initial: float, step: float) -> tuple[float, ...]:
-    """The fractions of the stages: initial, initial + step, …, exactly 1."""
+    """Return the fractions of the stages: initial, initial + step, …, exactly 1."""
     before = int(np.ceil((1 - initial) / step - 1e-9))
     return (*(round(initial + i * step, 12) for i in range(before)), 1.0)
 
@@ -78,7 +78,7 @@ class Stages:
     tol: float = 1e-4
 
     def weights(self, rows: RowSource, Ls: PerRow, fraction: float, n_runs: int = 1) -> PerRow:
-        """The weights v of a stage that selects a fraction of the rows of each task, in each run."""
+        """Return the weights v of a stage that selects a fraction of the rows of each task, in each run."""
         if rows.gaps:
             Ls = rows.apply(by_observed, Ls, outputs=1)[0]
         shares, m = self.weighting.quantiles(fraction), len(rows.summary.rows)

@@ -16,7 +16,7 @@ MAP, MAP_AXES = Sampling(sample=20_000, task_sample=500), 4  # rows that a pictu
 
 
 def project(place: Place, *, W: Array, middle: Array | None = None) -> tuple[Any, ...]:
-    """X W; missing values have those of `middle` (d,)."""
+    """Compute X W; missing values have those of `middle` (d,)."""
     found = []
     for X in place.Xs:
         rows = X[:] if isinstance(X, Picked) else X
@@ -28,7 +28,7 @@ def project(place: Place, *, W: Array, middle: Array | None = None) -> tuple[Any
 
 @without_rows
 def task_indices(place: Place) -> tuple[Any, ...]:
-    """The index of each row's task."""
+    """Return the index of each row's task."""
     xp, found = place.xp, []
     for k, X in enumerate(place.Xs):
         matrix = getattr(X, "matrix", X)
@@ -44,7 +44,7 @@ def axes_of(centers: Centers) -> Array:
 
 
 def shared_map(rows: Any, centers: Centers, sizes: Array, rng: np.random.Generator) -> tuple[Array, Array]:
-    """Which rows a picture shows, and where they lie in the shared subspace, in the common frame of the tasks."""
+    """Tell which rows a picture shows, and where they lie in the shared subspace, in the common frame of the tasks."""
     positions = draw_by_task(rows.summary.counting.tolist(), MAP, rng)
     V = directions(centers.shared, axes_of(centers), sizes, MAP_AXES)
     numbers, Ys = rows.locate(positions, V)

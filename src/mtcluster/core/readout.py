@@ -15,7 +15,7 @@ from .model import Model
 
 
 def read_out(place: Place, *, model: Model, centers: Centers) -> tuple[Any, ...]:
-    """Memberships and losses of rows at the centres of one run, as they are reported.
+    """Return memberships and losses of rows at the centres of one run, as they are reported.
 
     The loss of a row that lacks values is that of a whole row: it is divided by the share of them that is there.
     """
@@ -30,7 +30,7 @@ def read_out(place: Place, *, model: Model, centers: Centers) -> tuple[Any, ...]
 
 
 def probabilities(place: Place, *, model: Model, centers: Centers, temperatures: list[float]) -> tuple[Any, ...]:
-    """Probabilities (n, c) of the labels of rows at the centres of one run, at the temperature of each task."""
+    """Return probabilities (n, c) of the labels of rows at the centres of one run, at the temperature of each task."""
     found = [
         _read_task(k, model, centers, place, lambda form, _, T=T: (softened(form, model, T),))[0]  # type: ignore[misc]
         for k, T in enumerate(temperatures)
@@ -39,7 +39,7 @@ def probabilities(place: Place, *, model: Model, centers: Centers, temperatures:
 
 
 def softened(form: Quadratic, model: Model, temperature: float) -> Array:
-    """(n, c) exp(−D / T) in shares of their sum; the label of a row is the largest, in spite of rounding."""
+    """Compute (n, c) exp(−D / T) in shares of their sum; the label of a row is the largest, in spite of rounding."""
     xp, P, D = form.xp, model.membership.exact(form), form.D
     kind = xp.finfo(D.dtype)
     T = max(temperature, float(kind.smallest_normal))
@@ -52,7 +52,7 @@ def softened(form: Quadratic, model: Model, temperature: float) -> Array:
 def _read_task(
     k: int, model: Model, centers: Centers, place: Place, read: Callable[[Quadratic, Array | None], tuple[Array, ...]]
 ) -> tuple[Array, ...]:
-    """The rows of one task, seen from the middle of its centres: it does not matter which rows come together."""
+    """Return the rows of one task, seen from the middle of its centres: it does not matter which rows come together."""
     X, model, centers = place.Xs[k], model.take("m", [k]), centers.take("m", [k])
     xp, d = place.xp, centers.Z.shape[1]
     middle = centers.Ms[0].mean(axis=0).astype(np.float64) if model.free_origin else np.zeros(d)

@@ -18,14 +18,14 @@ def match(gain: Array) -> Array:
 
 
 def renumber(labels: Array, reference: Array) -> Array:
-    """Labels under the numbers that agree best with a reference: shares (n, c) of each row in its clusters."""
+    """Return labels under the numbers that agree best with a reference: shares (n, c) of each row in its clusters."""
     overlap = np.zeros((reference.shape[1], reference.shape[1]))
     np.add.at(overlap, labels, reference)
     return match(overlap)[labels]
 
 
 def adjusted_rand(a: Array, b: Array) -> float:
-    """The adjusted Rand index of two labellings, whole numbers from 0 (Hubert and Arabie), as scikit-learn has it.
+    """Get the adjusted Rand index of two labellings, whole numbers from 0 (Hubert and Arabie), as scikit-learn has it.
 
     Without a look at what the labels are, which takes scikit-learn longer than the index.
     """
@@ -42,22 +42,22 @@ def adjusted_rand(a: Array, b: Array) -> float:
 
 
 def contrasts(Ms: Array, sizes: Array) -> Array:
-    """M_kj − mean of task k, (m, c, d), from centres (m, c, d) and sizes (m, c)."""
+    """Compute M_kj − mean of task k, (m, c, d), from centres (m, c, d) and sizes (m, c)."""
     return Ms - np.einsum("kj,kjd->kd", shares(sizes), Ms)[:, None]
 
 
 def shares(sizes: Array) -> Array:
-    """The share of each cluster in its task."""
+    """Return the share of each cluster in its task."""
     return sizes / np.maximum(sizes.sum(axis=1, keepdims=True), np.finfo(np.float64).tiny)
 
 
 def spread(Ms: Array, sizes: Array) -> Array:
-    """Q_k, (m, c, d) with Σ_j Q_kjᵀ Q_kj the between-cluster scatter of task k."""
+    """Compute Q_k, (m, c, d) with Σ_j Q_kjᵀ Q_kj the between-cluster scatter of task k."""
     return np.sqrt(shares(sizes))[:, :, None] * contrasts(Ms, sizes)
 
 
 def relatedness(Ms: Array, sizes: Array) -> Array:
-    """How alike the clusters of two tasks lie, (m, m): the correlation of Q_k and Q_l, 0 where it is negative.
+    """Tell how alike the clusters of two tasks lie, (m, m): the correlation of Q_k and Q_l, 0 where it is negative.
 
     1: the same clusters of the same sizes, up to a shift and a scale of the whole task. About 0: nothing in common.
     """
@@ -72,7 +72,7 @@ def relatedness(Ms: Array, sizes: Array) -> Array:
 
 
 def relatedness_by_common(Ms: Array, sizes: Array, present: Array) -> Array:
-    """(m, m) the relatedness of two tasks by the clusters that both hold, `present` (m, c).
+    """Compute (m, m) the relatedness of two tasks by the clusters that both hold, `present` (m, c).
 
     One common cluster lies alike in both, whatever offset they have; none: nothing in common.
     """
@@ -87,7 +87,7 @@ def relatedness_by_common(Ms: Array, sizes: Array, present: Array) -> Array:
 
 
 def support(Ms: Array, sizes: Array, sharing: Array) -> Array:
-    """How present each cluster is in each task, (m, c), between 0 and 1.
+    """Tell how present each cluster is in each task, (m, c), between 0 and 1.
 
     The share of the cluster in the task relative to its share in the others (their median, at most 1), times how alike
     it lies there and in the others: 1 − ‖a − b‖² / 2 max(‖a‖ ‖b‖, 1) for its contrasts a and b, in units of the spread
@@ -119,7 +119,7 @@ def support(Ms: Array, sizes: Array, sharing: Array) -> Array:
 
 
 def _unit_contrasts(Ms: Array, sizes: Array) -> Array:
-    """The contrasts of each task in units of the spread between its clusters."""
+    """Return the contrasts of each task in units of the spread between its clusters."""
     C = contrasts(Ms, sizes)
     widths = np.sqrt(np.einsum("kj,kjd->k", shares(sizes), C**2))
     return C / np.where(widths > 0, widths, 1)[:, None, None]

@@ -25,7 +25,7 @@ LEAST_OVERLAP = 0.2  # share of rows that two clusters must have in common to be
 
 
 def labelled(place: Place, Ps: list[Array]) -> tuple[Any, ...]:
-    """Labels, from labels or memberships (n, c)."""
+    """Return labels, from labels or memberships (n, c)."""
     return [P if P.ndim == 1 else place.xp.argmax(P, axis=1) for P in Ps], None
 
 
@@ -38,7 +38,7 @@ def contingency(
     *,
     shape: tuple[int, int],
 ) -> tuple[Array]:
-    """(3, c_old, c_new) the rows that an old and a new cluster have in common, and their old and new losses."""
+    """Compute (3, c_old, c_new) the rows that an old and a new cluster have in common, and their old and new losses."""
     found = np.zeros((3, shape[0] * shape[1]))
     for a, La, b, Lb in zip(old, old_losses, new, new_losses, strict=True):
         pairs = host(a).astype(np.intp) * shape[1] + host(b).astype(np.intp)
@@ -57,7 +57,7 @@ def spacing(centers: Centers, exists: Array) -> Array:
 
 
 def continued(common: Array, moved: Array, room: Array) -> Array:
-    """(c_new,) the old number of each new cluster, or −1 for one that none of the old clusters has become.
+    """Compute (c_new,) the old number of each new cluster, or −1 for one that none of the old clusters has become.
 
     `common` (c_old, c_new) counts the rows of both. Clusters are matched so that they have as large a share of their
     rows in common as possible, n_ij over the mean of n_i and n_j. `moved` (c_old, c_new) is how far, squared, these
@@ -113,7 +113,7 @@ class Numbering:
         return np.moveaxis(found, 0, axis)
 
     def memberships(self, place: Place, Ps: list[Array]) -> tuple[Any, ...]:
-        """A job: labels, or memberships (n, c), in these numbers."""
+        """Make a job: labels, or memberships (n, c), in these numbers."""
         xp = place.xp
         where = np.full(self.width, len(self.numbers))
         where[self.numbers] = np.arange(len(self.numbers))
@@ -127,7 +127,7 @@ class Numbering:
         return [placed(P) for P in Ps], None
 
     def model(self, model: Model, n_tasks: int) -> Model:
-        """The model of one run, in which no task holds a cluster that is no more."""
+        """Return the model of one run, in which no task holds a cluster that is no more."""
         held = self.spread(model.held((1, n_tasks, len(self.numbers))), 2, False)
         found, shares = self.placed(model), model.log_shares
         if shares is not None:
@@ -137,7 +137,7 @@ class Numbering:
         return replace(found, n_clusters=self.width, holds=held, log_shares=None if shares is None else shares[None])
 
     def centers(self, centers: Centers, model: Model, Z: Array, Ms: Array) -> Centers:
-        """Centres of one run; those of clusters that are no more are `Z` (c_old, d) and `Ms` (m, c_old, d).
+        """Return centres of one run; those of clusters that are no more are `Z` (c_old, d) and `Ms` (m, c_old, d).
 
         Where rows are mixtures of centres, such a centre is 0, so that it has no part in any.
         """
@@ -167,7 +167,7 @@ class Numbering:
 
 
 def least_share(log_shares: Array, model: Model) -> float:
-    """The log of a proportion that no cluster has: it never counts, and is finite where labels are compared."""
+    """Return the log of a proportion that no cluster has: it never counts, and is finite where labels are compared."""
     return -np.inf if model.proportions else float(np.min(log_shares))
 
 
@@ -204,7 +204,7 @@ def _joined(Y: Array, u: Array, labels: Array) -> Array:
 
 
 def _cut(Y: Array, u: Array, labels: Array) -> Array:
-    """The same labels, if no cluster has two different rows."""
+    """Return the same labels, if no cluster has two different rows."""
     means = _means(Y, u, labels)[1]
     rest = Y - means[labels]
     squares = np.bincount(labels, weights=u * np.sum(rest**2, axis=1))

@@ -30,7 +30,7 @@ class Sampling:
 
 
 def draw_by_task(counts: list[int], how: Sampling, rng: Any) -> list[Array]:
-    """Positions of sampled rows of each task, in order, by its share of all rows; all rows, if they are few."""
+    """Return positions of sampled rows of each task, in order, by its share of all rows; all rows, if they are few."""
     total = max(sum(counts), 1)
     positions = []
     for count in counts:
@@ -41,13 +41,13 @@ def draw_by_task(counts: list[int], how: Sampling, rng: Any) -> list[Array]:
 
 
 def take_sample(rows: RowSource, how: Sampling, rng: np.random.Generator) -> tuple[list[Block], list[Array]]:
-    """A sample of the rows with u > 0 of each task, and which of these they are."""
+    """Make a sample of the rows with u > 0 of each task, and which of these they are."""
     positions = draw_by_task(rows.summary.counting.tolist(), how, rng)
     return rows.take(positions), positions
 
 
 def take_few(rows: RowSource, how: Sampling, rng: np.random.Generator) -> list[Block]:
-    """A sample as matrices in memory, of fewer rows where these are dense and wide."""
+    """Make a sample as matrices in memory, of fewer rows where these are dense and wide."""
     if rows.summary.entries.shape[1] == 1:  # entries are counted of sparse rows alone
         few = max(FEW_NUMBERS // rows.n_features, FEWEST_SAMPLED)
         how = Sampling(min(how.sample, few), min(how.task_sample, few))
@@ -60,7 +60,7 @@ def take_few(rows: RowSource, how: Sampling, rng: np.random.Generator) -> list[B
 def take_whole(
     rows: RowSource, how: Sampling, rng: np.random.Generator, model: Model, centers: Centers
 ) -> tuple[list[Block], list[Array]]:
-    """A sample of the rows, with what the clusters at the centres of one run expect in place of missing values."""
+    """Make a sample of the rows, with what the clusters at the centres of one run expect in place of missing values."""
     sample, positions = take_sample(rows, how, rng)
     if not rows.gaps:
         return sample, positions
@@ -77,7 +77,7 @@ def take_whole(
 def label_all(
     rows: RowSource, sample: list[Block], positions: list[Array], labels: list[Array], model: Model
 ) -> PerRow:
-    """Labels of all rows from those of a sample; a row that is not in it goes to the nearest centre."""
+    """Return labels of all rows from those of a sample; a row that is not in it goes to the nearest centre."""
     if [len(at) for at in positions] == rows.summary.rows.tolist():
         return rows.scatter(labels)
     binary = replace(model, coupling=Reconstruction(), membership=Binary())

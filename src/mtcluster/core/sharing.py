@@ -39,7 +39,7 @@ class Offsets(Record):
 
     @classmethod
     def none(cls, free: Any = False) -> Offsets:
-        """All tasks lie where they are, or where they are found to lie (`free`, of all runs or of each)."""
+        """Let tasks lie where they are, or where they are found to lie (`free`, of all runs or of each)."""
         return cls(np.zeros((1, 1, 1)), np.ones(1), np.atleast_1d(np.asarray(free, dtype=bool)))
 
     @cached_property
@@ -48,20 +48,20 @@ class Offsets(Record):
         return bool(self.b.any()) or bool(np.any(self.s != 1))
 
     def in_tasks(self, Z: Array, n_tasks: int) -> Array:
-        """Points (R, c, d) of the common frame as they lie in each task, (R, m, c, d)."""
+        """Return points (R, c, d) of the common frame as they lie in each task, (R, m, c, d)."""
         if not self.moves:
             return np.broadcast_to(Z[:, None], (len(Z), n_tasks, *Z.shape[1:]))
         return self.b[:, :, None] + self.s[:, None, None] * Z[:, None]
 
     def from_task(self, x: Array, k: int, V: Array | None = None) -> Array:
-        """Rows of task k of the only run in the common frame; with V, for coordinates x V."""
+        """Return rows of task k of the only run in the common frame; with V, for coordinates x V."""
         if not self.moves:
             return x
         b = self.b[0, k] if V is None else self.b[0, k] @ V
         return (x - b) / self.s[k]
 
     def pooled(self, S: Array, T: Array) -> tuple[Array, Array]:
-        """The sums S (R, m, c) and T (R, m, c, d) of binary memberships, in the common frame.
+        """Return the sums S (R, m, c) and T (R, m, c, d) of binary memberships, in the common frame.
 
         S may have one number for each coordinate, where values are missing.
         """
@@ -128,26 +128,26 @@ class Sharing(Record, ABC):
 
     @abstractmethod
     def alone(self, n_tasks: int) -> Array:
-        """(m,) tasks that share nothing in any run."""
+        """Compute (m,) tasks that share nothing in any run."""
 
     @abstractmethod
     def pull(self, S: Array) -> Array:
-        """(R, m, c) what clusters of weights S (R, m, c) count in the shared centres."""
+        """Compute (R, m, c) what clusters of weights S (R, m, c) count in the shared centres."""
 
     @abstractmethod
     def own(self, S: Array, means: Array, common: Array) -> Array:
-        """Own centres (R, m, c, d) from the means of the rows and the shared centres as they lie in the tasks."""
+        """Get own centres (R, m, c, d) from the means of the rows and the shared centres as they lie in the tasks."""
 
     @abstractmethod
     def joined(self, new: list[int], usual: Sharing | None, n_tasks: int) -> Self:
         """Let tasks share as is usual, or have no centres of their own where that is None."""
 
     def weighed(self, sizes: Array) -> Self:
-        """How much tasks share, now that the weights of clusters (m, c) are known."""
+        """Tell how much tasks share, now that the weights of clusters (m, c) are known."""
         return self
 
     def usual(self, some: Array) -> Self:
-        """What is usual among some tasks of the first run."""
+        """Tell what is usual among some tasks of the first run."""
         part = self.take("R", [0]).take("m", some)
         medians = {one.name: np.median(getattr(part, one.name), axis=1, keepdims=True) for one in declared(type(self))}
         return replace(part, **medians)
@@ -183,19 +183,19 @@ class Share(Sharing):
         return not np.any(self.within)
 
     def alone(self, n_tasks: int) -> Array:
-        """Tasks of λ1 = 1."""
+        """Return tasks of λ1 = 1."""
         return np.broadcast_to(self.within, (len(self.within), n_tasks)).min(axis=0) == 1
 
     def pull(self, S: Array) -> Array:
-        """(1 − λ1) S."""
+        """Compute (1 − λ1) S."""
         return np.broadcast_to((1 - self.within)[:, :, None], S.shape) * S
 
     def own(self, S: Array, means: Array, common: Array) -> Array:
-        """Means of the rows; shared centres where there are none."""
+        """Return means of the rows; shared centres where there are none."""
         return np.where((S > 0)[..., None], means, common)
 
     def joined(self, new: list[int], usual: Sharing | None, n_tasks: int) -> Self:
-        """The usual λ1, or 0."""
+        """Return the usual λ1, or 0."""
         within = np.array(np.broadcast_to(self.within, (len(self.within), n_tasks)))
         within[:, new] = 0.0 if usual is None else usual.within[0, 0]
         return replace(self, within=within)
@@ -245,23 +245,23 @@ class Shrink(Sharing):
         return S / self.rows[:, :, None]
 
     def pull(self, S: Array) -> Array:
-        """S κ / (S + κ)."""
+        """Compute S κ / (S + κ)."""
         return S / (1 + self._apart(S))
 
     def own(self, S: Array, means: Array, common: Array) -> Array:
-        """(S means + κ common) / (S + κ)."""
+        """Compute (S means + κ common) / (S + κ)."""
         apart = self._apart(S)
         return common + (apart / (1 + apart))[..., None] * np.where((S > 0)[..., None], means - common, 0)
 
     def weighed(self, sizes: Array) -> Self:
-        """The usual share of own centres n / (n + κ) in each task, from the weights of clusters (m, c)."""
+        """Return the usual share of own centres n / (n + κ) in each task, from the weights of clusters (m, c)."""
         kappa = np.broadcast_to(self.rows[0], (len(sizes),))
         total = np.maximum(sizes.sum(axis=1), np.finfo(np.float64).tiny)
         share = np.minimum(np.sum(sizes**2 / (sizes + kappa[:, None]), axis=1) / total, MOST_OWN)
         return replace(self, within=np.where(kappa == UNRELATED_ROWS, 1.0, share)[None])
 
     def joined(self, new: list[int], usual: Sharing | None, n_tasks: int) -> Self:
-        """The usual κ, or an infinite one."""
+        """Return the usual κ, or an infinite one."""
         rows = np.array(np.broadcast_to(self.rows, (len(self.rows), n_tasks)))
         within = np.array(np.broadcast_to(self.within, (len(self.within), n_tasks)))
         rows[:, new] = usual.rows[0, 0] if isinstance(usual, Shrink) else np.inf

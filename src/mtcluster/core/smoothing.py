@@ -27,13 +27,13 @@ def directions(X: Matrix, centers: Array) -> Array:
 
 
 def distances(Y: Array, points: Array) -> Array:
-    """(points, n) squared distances."""
+    """Compute (points, n) squared distances."""
     found = np.sum(Y * Y, axis=1) - 2 * points @ Y.T + np.sum(points * points, axis=1)[:, None]
     return np.maximum(found, 0, out=found)
 
 
 def smoothed(Y: Array) -> Array:
-    """Rows moved half way to the mean of their neighbours, SMOOTHING_STEPS times."""
+    """Return rows moved half way to the mean of their neighbours, SMOOTHING_STEPS times."""
     k = min(SMOOTHING_NEIGHBORS, len(Y) - 1)
     if k < 1:
         return Y
@@ -50,7 +50,7 @@ def smoothed(Y: Array) -> Array:
 
 
 def smoothed_centers(X: Matrix, u: Array, placed: Array, share: float) -> Array:
-    """(c, d) means of rows by their labels after smoothing; those of clusters without rows are `placed` (c, d)."""
+    """Get (c, d) means of rows by their labels after smoothing; those of clusters without rows are `placed` (c, d)."""
     V, c = directions(X, placed), len(placed)
     Y, u = smoothed(np.asarray(X @ V, dtype=np.float64)), np.asarray(u, dtype=np.float64)
     P = E = placed @ V

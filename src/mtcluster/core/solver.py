@@ -31,7 +31,7 @@ CENTER_VALUES = 2**17  # likewise for the numbers of all centres, of which a fit
 
 
 def silent(fraction: float, iteration: int, value: float) -> bool:
-    """A progress hook that does nothing."""
+    """Make a progress hook that does nothing."""
     return False
 
 
@@ -67,12 +67,12 @@ def stalled(trace: Sequence[float], tol: float, unit: float | None = None) -> bo
 
 
 def first_best(values: Sequence[float] | Array, slack: float = 1e-6) -> int:
-    """Index of the first value that is the smallest up to rounding, which must not decide between equal runs."""
+    """Find the first value that is the smallest up to rounding, which must not decide between equal runs."""
     return int(np.argmax(np.asarray(values) <= np.min(values) + slack * abs(np.min(values))))
 
 
 def still_best(items: list[Item], value: Callable[[Item], float]) -> list[Item]:
-    """Those of several runs, in order, that may turn out to be the best when more follow; the first is it now."""
+    """Get those of several runs, in order, that may turn out to be the best when more follow; the first is it now."""
     return items[first_best([value(item) for item in items]) :]
 
 
@@ -96,7 +96,7 @@ def alternate(
     report: Callable[[int, int, float], bool] = lambda run, iteration, value: False,
     known: Known | None = None,
 ) -> Result:
-    """Weighted LSSMTC for fixed weights v: (W, M), M_k, P in turn, until the objective stalls or max_iter is over.
+    """Get weighted LSSMTC for fixed weights v: (W, M), M_k, P in turn, until the objective stalls or max_iter is over.
 
     `report(run, iteration, value)` may end a run. With `known` centres follow from that and the sums of the rows;
     memberships are then those of least loss, and losses are whole.
@@ -145,7 +145,7 @@ def alternate(
 
 
 def with_losses(rows: RowSource, model: Model, state: State) -> State:
-    """The state with the losses of its rows, which an alternation with a metric leaves out."""
+    """Return the state with the losses of its rows, which an alternation with a metric leaves out."""
     if not model.geometry.estimated:
         return state
     terms = model.terms(state.centers, rows.origins, gaps=rows.gaps)
@@ -154,7 +154,7 @@ def with_losses(rows: RowSource, model: Model, state: State) -> State:
 
 
 def _assembled(rows: RowSource, first: State, done: list[tuple[list[int], State]]) -> State:
-    """The state of all runs, in their order, from parts that ended one after the other."""
+    """Return the state of all runs, in their order, from parts that ended one after the other."""
     if len(done) == 1:
         return done[0][1]
     order = np.argsort([run for runs, _ in done for run in runs]).tolist()
@@ -216,7 +216,7 @@ def _fit_of(
     rows: RowSource, model: Model, pace: Stages, state: State, results: list[Result], vs: list[PerRow],
     prepared: Any, run: int,
 ) -> Fit:  # fmt: skip
-    """What one of the runs found."""
+    """Tell what one of the runs found."""
     *weight_trace, _ = rows.apply(partial(jobs.pick_runs, at=run), *vs, outputs=len(vs))
     fault = model.coupling.fault(model.take("R", [run]), rows, state.runs(rows, [run]), prepared)
     traces = [result.traces[run] for result in results]
@@ -226,7 +226,7 @@ def _fit_of(
 
 
 def side_by_side(rows: RowSource, model: Model, n_runs: int) -> list[range]:
-    """The runs in groups that are fitted together: as many as memory bears."""
+    """Return the runs in groups that are fitted together: as many as memory bears."""
     by_rows = ROW_VALUES // max(int(rows.summary.rows.sum()), 1)
     by_centers = CENTER_VALUES // (len(rows.origins) * model.n_clusters * rows.n_features)
     size = max(min(by_rows, by_centers, n_runs), 1)
@@ -273,7 +273,7 @@ def state_at(rows: RowSource, model: Model, Z: Array, Ms: Array | None = None, w
 
 
 def nearest_at(rows: RowSource, model: Model, centers: Centers, weights: PerRow | None = None) -> State:
-    """The nearest labels at given centres, with all weights 1 unless others are given."""
+    """Return the nearest labels at given centres, with all weights 1 unless others are given."""
     if weights is None:
         weights, _ = rows.apply(jobs.unit_weights, outputs=1)
     terms = model.terms(centers, rows.origins, gaps=rows.gaps)
@@ -282,7 +282,7 @@ def nearest_at(rows: RowSource, model: Model, centers: Centers, weights: PerRow 
 
 
 def totals_of(rows: RowSource, model: Model, Ps: PerRow, weights: PerRow, centers: Centers | None = None) -> Totals:
-    """The sums that centres are made from; missing values are those that centres expect, where there are any."""
+    """Return the sums that centres are made from; missing values are those that centres expect, where there are any."""
     terms = None
     if centers is not None and rows.gaps:
         terms = model.terms(centers, rows.origins, energy=False, gaps=True)

@@ -24,7 +24,7 @@ NOWHERE = Offsets.none()
 def kmeans(
     blocks: list[Block], n_clusters: int, rng: np.random.Generator, offsets: Offsets = NOWHERE, n_runs: int = 1
 ) -> Result:
-    """k-means of all rows of the blocks together, so many times: of several short runs the best goes to its end."""
+    """Get k-means of all rows of the blocks together, so many times: of several short runs the best goes to its end."""
     model = Model(n_clusters, Share.of(0.0), min(n_clusters, blocks[0].X.shape[1]), offsets=offsets)
     rows = Blocks(blocks)
     Z = seeds(blocks, n_clusters, rng, n_runs * KMEANS_SEEDINGS, offsets=offsets)
@@ -76,7 +76,7 @@ def _some(blocks: list[Block], most: int, rng: np.random.Generator) -> list[Bloc
 
 
 def _picked(b: Block, at: Array) -> Block:
-    """Some rows of a block."""
+    """Return some rows of a block."""
     return Block(b.X[at], b.u[at], b.sq[at], b.origin, observed=None if b.observed is None else b.observed[at])
 
 
@@ -89,7 +89,7 @@ def _draw(mass: Array, draws: Array) -> Array:
 
 
 def _rows(blocks: list[Block], at: Array, offsets: Offsets) -> Array:
-    """Some of all rows, in the common frame of the tasks."""
+    """Return some of all rows, in the common frame of the tasks."""
     found = np.zeros((len(at), blocks[0].X.shape[1]))
     first = 0
     for k, block in enumerate(blocks):
@@ -103,7 +103,7 @@ def _rows(blocks: list[Block], at: Array, offsets: Offsets) -> Array:
 
 
 def _distances(blocks: list[Block], points: Array, offsets: Offsets) -> Array:
-    """Squared distances (points, n) of points in the common frame to all rows."""
+    """Return squared distances (points, n) of points in the common frame to all rows."""
     found, placed = [], offsets.in_tasks(points[None], len(blocks))[0]
     for k, block in enumerate(blocks):
         moved = placed[k] - block.origin
@@ -132,7 +132,7 @@ class Start(ABC):
 
     @abstractmethod
     def __call__(self, rows: RowSource, model: Model, rng: np.random.Generator) -> PerRow:
-        """Starting memberships of all rows."""
+        """Return starting memberships of all rows."""
 
 
 class SampledStart(Start):
@@ -143,10 +143,10 @@ class SampledStart(Start):
 
     @abstractmethod
     def labels(self, blocks: list[Block], model: Model, rng: np.random.Generator) -> list[Array]:
-        """Labels of the rows of some blocks, one block per task."""
+        """Return labels of the rows of some blocks, one block per task."""
 
     def __call__(self, rows: RowSource, model: Model, rng: np.random.Generator) -> PerRow:
-        """Starting labels of all rows."""
+        """Return starting labels of all rows."""
         c, m = model.n_clusters, len(rows.origins)
         how = Sampling(max(self.sample, self.cluster_sample * c * m), self.cluster_sample * c)
         sample, positions = take_sample(rows, how, rng)
@@ -160,7 +160,7 @@ class RandomStart(Start):
     n_init = 1
 
     def __call__(self, rows: RowSource, model: Model, rng: np.random.Generator) -> PerRow:
-        """Starting memberships of all rows."""
+        """Return starting memberships of all rows."""
         sizes = rows.summary.rows.tolist()
         return rows.scatter([model.membership.random(n, model.n_clusters, rng, rows.dtype) for n in sizes])
 
@@ -171,7 +171,7 @@ class PerTaskStart(SampledStart):
     name = "per-task"
 
     def labels(self, blocks: list[Block], model: Model, rng: np.random.Generator) -> list[Array]:
-        """Labels of the rows of some blocks."""
+        """Return labels of the rows of some blocks."""
         c = model.n_clusters
         results = [kmeans([b], c, rng) for b in blocks]
         labels = [r.state.Ps[0][0] for r in results]
@@ -186,7 +186,7 @@ class PooledStart(SampledStart):
     name = "pooled"
 
     def labels(self, blocks: list[Block], model: Model, rng: np.random.Generator) -> list[Array]:
-        """Labels of the rows of some blocks."""
+        """Return labels of the rows of some blocks."""
         return [P[0] for P in kmeans(blocks, model.n_clusters, rng, model.offsets).state.Ps]
 
 

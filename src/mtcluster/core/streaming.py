@@ -37,7 +37,7 @@ class StreamSums(Record):
     prior: Array = axes("q q")  # what the metric is drawn to
 
     def forgotten(self, share: float) -> StreamSums:
-        """The sums, with less weight."""
+        """Return the sums, with less weight."""
         return replace(
             self, S=share * self.S, T=share * self.T, XX=share * self.XX, energy=share * self.energy,
             weight=share * self.weight,
@@ -71,7 +71,7 @@ class StreamSums(Record):
         )  # fmt: skip
 
     def spread(self, sharing: Array) -> Spread:
-        """What the metric is made from."""
+        """Tell what the metric is made from."""
         sizes = self.S.sum(axis=1)[None]
         energy = np.where(sharing, self.energy / max(int(sharing.sum()), 1), 0.0)[None]  # only its sum counts
         return Spread(self.XX[None], energy, sizes, sharing)
@@ -106,7 +106,7 @@ class StreamSums(Record):
         return model.complete(replace(found, log_shares=logs)).take("R", 0)
 
     def mean_offsets(self, scales: Array) -> Offsets:
-        """Offsets that are the means of tasks."""
+        """Return offsets that are the means of tasks."""
         sizes = self.S.sum(axis=1)
         means = self.T.sum(axis=1) / np.maximum(sizes, TINY)[:, None]
         middle = sizes @ means / sizes.sum()
@@ -161,7 +161,7 @@ def begin(model: Model, centers: Centers, sizes: Array, losses: tuple[float, flo
 
 
 def effective(model: Model, centers: Centers) -> Array:
-    """(m, c, d) what the rows of a task and cluster are compared with: own and shared centres by their shares."""
+    """Get (m, c, d) what the rows of a task and cluster are compared with: own and shared centres by their shares."""
     lam = np.broadcast_to(model.sharing.within[0], (len(centers.Ms),))[:, None, None]
     return lam * centers.Ms + (1 - lam) * centers.placed
 

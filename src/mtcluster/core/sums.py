@@ -17,7 +17,7 @@ from .memberships import Membership
 def row_sums(
     X: Matrix, P: Array, w: Array, membership: Membership, n_clusters: int, xp: ModuleType = np
 ) -> tuple[Array, Array]:
-    """S = PᵀVP (R, c, c), or its diagonal for labels, and T = PᵀVX (R c, d) of some rows with weights w = u v."""
+    """Get S = PᵀVP (R, c, c), or its diagonal for labels, and T = PᵀVX (R c, d) of some rows with weights w = u v."""
     F = membership.columns(P, w, n_clusters, xp)
     runs, c, n = F.shape
     if w.shape[0] < runs and membership.diagonal and not is_sparse(X):  # one multiplication serves all runs
@@ -27,7 +27,7 @@ def row_sums(
 
 
 def _times(F: Array, X: Matrix, xp: ModuleType) -> Array:
-    """F X, (c, n) by (n, d), in sums over no more rows than single precision bears."""
+    """Compute F X, (c, n) by (n, d), in sums over no more rows than single precision bears."""
     if is_sparse(X):
         return (X.T @ F.T).T
     n = X.shape[0]
@@ -78,7 +78,7 @@ class RowSums:
             self.gaps = replace(self.gaps, XX=XX)
 
     def totals(self) -> Totals:
-        """The sums of all pieces."""
+        """Return the sums of all pieces."""
         runs, _, c, d = self.shape
         S, T, value, XX = np.zeros(self.shape_of_S), np.zeros(self.shape), np.zeros(runs), None
         found = _fetched(self.parts, self.place.xp)
@@ -98,7 +98,7 @@ class RowSums:
 
 
 def _fetched(sums: list[list[Array] | None], xp: ModuleType) -> list[list[Array] | None]:
-    """Small arrays, of the same shapes for each task, in NumPy's memory: in one transfer."""
+    """Return small arrays, of the same shapes for each task, in NumPy's memory: in one transfer."""
     some = next((parts for parts in sums if parts), None)
     if xp is np or some is None:
         return sums
@@ -113,7 +113,7 @@ def _fetched(sums: list[list[Array] | None], xp: ModuleType) -> list[list[Array]
 
 
 def missing_sums(F: Array, G: Array, xp: ModuleType) -> RowGaps:
-    """The weights F (R, c, n) of rows that lack values, where these are at the origin."""
+    """Return the weights F (R, c, n) of rows that lack values, where these are at the origin."""
     missing = missing_weights(F, xp.astype(G, F.dtype), xp)
     nothing = np.zeros_like(missing)
     return RowGaps(missing, nothing, nothing, None, np.zeros(len(missing)))

@@ -33,7 +33,7 @@ class Terms:
         return self.C.shape[0] * self.C.shape[2]
 
     def where(self, block: Block) -> list[TaskTerms]:
-        """The terms of each task in the place and the type of the rows of a block, in one transfer."""
+        """Return the terms of each task in the place and the type of the rows of a block, in one transfer."""
         xp, near = block.xp, block.sq
         runs, m, c, d = self.C.shape
         h = self.h[..., None]
@@ -76,12 +76,12 @@ class TaskTerms:
         return self.axes is None and self.energy and self.prior is None and self.gaps is None
 
     def meet(self, X: Matrix, block: Block, part: slice) -> tuple[Matrix, Met | None]:
-        """Some rows, filled where values are missing, and what that means; None: nothing is missing."""
+        """Return some rows, filled where values are missing, and what that means; None: nothing is missing."""
         X, G = block.filled(X)
         return X, None if G is None or self.gaps is None else self.gaps.meet(X, G, block, part)
 
     def quadratic(self, X: Matrix, sq: Array, met: Met | None = None) -> Quadratic:
-        """The loss of some rows of the task: the one product with X that gives distances."""
+        """Return the loss of some rows of the task: the one product with X that gives distances."""
         xp, (runs, c, _) = self.xp, self.h.shape
         A, e = xp.reshape(_times(X, self.C), (runs, c, X.shape[0])), sq if self.energy else None
         if self.axes is not None:
@@ -103,11 +103,11 @@ class Axes:
     shift: Array | None  # (R, l) origin·q_i; None: 0
 
     def where(self, near: Array, xp: ModuleType) -> Axes:
-        """The same in the place and the type of the rows."""
+        """Return the same in the place and the type of the rows."""
         return Axes(*(None if v is None else like(np.ascontiguousarray(v), near, xp) for v in vars(self).values()))  # type: ignore[arg-type]
 
     def energy(self, X: Matrix, sq: Array, xp: ModuleType) -> Array:
-        """(R, n) the energies of some rows."""
+        """Compute (R, n) the energies of some rows."""
         e = self.a[:, None] * sq
         if self.q is None or self.s is None:
             return e
@@ -121,5 +121,5 @@ class Axes:
 
 
 def _times(X: Matrix, C: Array) -> Array:
-    """C Xᵀ."""
+    """Compute C Xᵀ."""
     return (X @ C.T).T if is_sparse(X) else C @ X.T

@@ -33,7 +33,7 @@ class Gathered:
         return Gathered(Ls, [self.xp.concat(pair) for pair in zip(self.us, other.us, strict=True)], self.xp)
 
     def quantiles(self, shares: tuple[float, ...]) -> list[list[list[float]]]:
-        """Weighted inverted-CDF quantiles: task → run → share."""
+        """Return weighted inverted-CDF quantiles: task → run → share."""
         return [
             [self._of_run(L[run, :], u, shares) for run in range(L.shape[0])]
             for L, u in zip(self.Ls, self.us, strict=True)
@@ -103,7 +103,7 @@ class Weighting(ABC):
 
     @classmethod
     def make(cls, *, soft_rule: str, full_weight_share: float) -> Weighting:
-        """The rule with the options of an estimator, of which it takes those that it knows."""
+        """Return the rule with the options of an estimator, of which it takes those that it knows."""
         return cls()
 
     @property
@@ -113,11 +113,11 @@ class Weighting(ABC):
 
     @abstractmethod
     def quantiles(self, fraction: float) -> tuple[float, ...]:
-        """The quantiles of a task's losses that its weights are made from."""
+        """Return the quantiles of a task's losses that its weights are made from."""
 
     @abstractmethod
     def weights(self, L: Array, found: Sequence[float], xp: ModuleType = np) -> Array:
-        """Weights of examples, from the values of these quantiles."""
+        """Return weights of examples, from the values of these quantiles."""
 
 
 class Hard(Weighting):
@@ -136,7 +136,7 @@ class Hard(Weighting):
 
 
 def hard(L: Array, upper: float, xp: ModuleType = np) -> Array:
-    """v = 1 for L ≤ λ2, else 0: minimises v L − λ2 v (eq. 11)."""
+    """Compute v = 1 for L ≤ λ2, else 0: minimises v L − λ2 v (eq. 11)."""
     return xp.astype(L <= upper, L.dtype)
 
 
@@ -155,12 +155,12 @@ class Soft(Weighting):
 
     @classmethod
     def make(cls, *, soft_rule: str, full_weight_share: float) -> Weighting:
-        """The rule of a name."""
+        """Return the rule of a name."""
         return SOFT_RULES[soft_rule](full_weight_share)
 
     @abstractmethod
     def lower(self, found: Sequence[float], upper: float) -> float:
-        """The lower threshold."""
+        """Return the lower threshold."""
 
     def weights(self, L: Array, found: Sequence[float], xp: ModuleType = np) -> Array:
         """Falling from 1 at the lower threshold to 0 at λ2."""
@@ -184,7 +184,7 @@ class SoftQuantile(Soft):
         return (fraction, self.share * fraction)
 
     def lower(self, found: Sequence[float], upper: float) -> float:
-        """The second quantile."""
+        """Return the second quantile."""
         return max(found[1], LEAST_LOWER * upper)
 
 
@@ -209,7 +209,7 @@ SOFT_RULES = {"quantile": SoftQuantile, "paper": SoftPaper}
 
 
 def soft(L: Array, lower: float, upper: float, xp: ModuleType = np) -> Array:
-    """v minimising v L − γ ln(v + γ/λ2) (eq. 13), with λ2 = upper and γ = lower · λ2 / (λ2 − lower)."""
+    """Compute v minimising v L − γ ln(v + γ/λ2) (eq. 13), with λ2 = upper and γ = lower · λ2 / (λ2 − lower)."""
     if lower >= upper:
         return hard(L, upper, xp)
     gamma = lower / (1 - lower / upper)

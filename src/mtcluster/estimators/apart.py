@@ -102,7 +102,7 @@ def _view(sample: list[Block], fit: OwnFit, rng: np.random.Generator) -> CenterD
 
 
 def match_clusters(fits: list[OwnFit], views: list[CenterDistances]) -> tuple[list[Array], list[Matching]]:
-    """Numbers of the clusters of each fit (-1: none), and how each but the first was matched with one before it."""
+    """Get numbers of the clusters of each fit (-1: none), and how each but the first was matched with one before it."""
     c = fits[0].centers.Z.shape[0]
     numbers, found = [np.arange(c)], []
     for i in range(1, len(fits)):
@@ -122,7 +122,7 @@ def match_clusters(fits: list[OwnFit], views: list[CenterDistances]) -> tuple[li
 def _matching(
     fits: list[OwnFit], views: list[CenterDistances], numbers: list[Array], j: int, i: int
 ) -> tuple[Matching, Array]:
-    """The best matching of the clusters of fit i with those of fit j, and pairs of these in their own numbers."""
+    """Get the best matching of the clusters of fit i with those of fit j, and pairs of these in their own numbers."""
     few, many = (j, i) if len(views[j].D) <= len(views[i].D) else (i, j)
     ranking = rank(views[few].D, views[many].D, _propose)
     kept = stability(views[few].drawn, views[many].drawn, ranking)
@@ -143,7 +143,7 @@ def _matching(
 
 
 def _propose(D: Array, E: Array) -> Array:
-    """(k, a) matchings from partial Gromov–Wasserstein couplings of a clusters with b, from several starts."""
+    """Compute (k, a) matchings from partial Gromov–Wasserstein couplings of a clusters with b, from several starts."""
     solve, rng = solver(), np.random.default_rng(0)
     a, b = len(D), len(E)
     D, E = D / max(D.mean(), 1e-300), E / max(E.mean(), 1e-300)
@@ -179,7 +179,7 @@ def warn_unmatched(found: list[Matching]) -> None:
 
 
 def linked(match: str, engine: Engine, X: Given) -> list[Array]:
-    """Numbers of the tasks that common columns link, group by group; one group unless clusters may be matched."""
+    """Get numbers of the tasks that common columns link, group by group; one group unless clusters may be matched."""
     if match != "geometry" or as_parts(X, "X") is None or not engine.gaps:
         return [np.arange(len(engine.labels))]
     has = np.broadcast_to(engine.summary.observed > 0, (len(engine.labels), engine.n_features))
@@ -234,7 +234,7 @@ def _check(own: dict[str, Given]) -> None:
 def _fits(
     estimator: MultiTaskClusterer, engine: Engine, X: Given, sample_weight: Given, groups: list[Array], seed: int
 ) -> tuple[list[OwnFit], MultiTaskClusterer]:
-    """A fit of each group, and that of the largest, which chooses the number of clusters where it is open."""
+    """Make a fit of each group, and that of the largest, which chooses the number of clusters where it is open."""
     fit = partial(_fit, estimator, engine, X, sample_weight, seed)
     largest = int(np.argmax([sum(engine.sizes[k] for k in group) for group in groups]))
     lead = fit(groups[largest], estimator.n_clusters)
@@ -265,7 +265,7 @@ def _fit(
     estimator: MultiTaskClusterer, engine: Engine, X: Given, sample_weight: Given, seed: int, group: Array,
     number: NumberOfClusters,
 ) -> OwnFit:  # fmt: skip
-    """A fit of some tasks; it has no more clusters than rows, nor than its tasks may have."""
+    """Make a fit of some tasks; it has no more clusters than rows, nor than its tasks may have."""
     parts = as_parts(X, "X")
     assert parts is not None
     keys, per_task = list(parts), None
@@ -284,7 +284,7 @@ def _fit(
 
 
 def _weights(sample_weight: Given, keys: list[Hashable], engine: Engine, group: Array) -> Given:
-    """The sample weights of some tasks, as they came."""
+    """Return the sample weights of some tasks, as they came."""
     if sample_weight is None or isinstance(sample_weight, Real):
         return sample_weight
     parts = as_parts(sample_weight, "sample_weight", ndim=1)
@@ -295,13 +295,13 @@ def _weights(sample_weight: Given, keys: list[Hashable], engine: Engine, group: 
 
 
 def _rows(engine: Engine, group: Array) -> list[slice]:
-    """Where the rows of some tasks stand, which came one task after the other."""
+    """Tell where the rows of some tasks stand, which came one task after the other."""
     ends = np.cumsum(engine.sizes)
     return [slice(int(ends[k]) - engine.sizes[k], int(ends[k])) for k in group]
 
 
 def _run(engine: Engine, fits: list[OwnFit], model: Model, centers: Centers) -> Run:
-    """The fits as one, at the composed centres."""
+    """Return the fits as one, at the composed centres."""
     centers = centers.astype(engine.dtype)
     Ps, Ls, _ = engine.apply(partial(read_out, model=model, centers=centers), outputs=2)
     own = [fit.fitted for fit in fits]
@@ -313,18 +313,18 @@ def _run(engine: Engine, fits: list[OwnFit], model: Model, centers: Centers) -> 
 
 
 def _traces(fit: OwnFit) -> list[Array]:
-    """The objective of each stage, in the unit of the losses of the whole."""
+    """Return the objective of each stage, in the unit of the losses of the whole."""
     return [trace / fit.unit for trace in fit.fitted.traces]
 
 
 def _added(traces: tuple[Array, ...]) -> Array:
-    """The sum of objectives; one that ended stays where it is."""
+    """Return the sum of objectives; one that ended stays where it is."""
     n = max(map(len, traces))
     return np.sum([np.pad(trace, (0, n - len(trace)), mode="edge") for trace in traces], axis=0)
 
 
 def _stage_weights(engine: Engine, fits: list[OwnFit], stage: int) -> PerRow:
-    """Weights of all rows at a stage, where the rows live."""
+    """Return weights of all rows at a stage, where the rows live."""
     pieces: dict[int, Array] = {}
     for fit in fits:
         ends = np.cumsum([engine.sizes[k] for k in fit.tasks])
@@ -334,7 +334,7 @@ def _stage_weights(engine: Engine, fits: list[OwnFit], stage: int) -> PerRow:
 
 
 def _support(parts: list[FitPart], fits: list[OwnFit], n_clusters: int) -> Array:
-    """(m, c) how present clusters are in tasks; not at all in those of other fits."""
+    """Compute (m, c) how present clusters are in tasks; not at all in those of other fits."""
     found = np.zeros((sum(len(part.tasks) for part in parts), n_clusters))
     for part, fit in zip(parts, fits, strict=True):
         found[np.ix_(part.tasks, part.numbers)] = fit.fitted.support[:, part.own]
@@ -342,7 +342,7 @@ def _support(parts: list[FitPart], fits: list[OwnFit], n_clusters: int) -> Array
 
 
 def _decisions(fits: list[OwnFit]) -> Decisions:
-    """What the fits decided: that of the first with several tasks, and the evidence about the tasks of all."""
+    """Tell what the fits decided: that of the first with several tasks, and the evidence about the tasks of all."""
     several = [fit for fit in fits if len(fit.tasks) > 1]
     made = (several or fits)[0].estimator.decisions_
     if not several:
@@ -375,7 +375,7 @@ def _decisions(fits: list[OwnFit]) -> Decisions:
 
 
 def _temperatures(fits: list[OwnFit]) -> tuple[Array, float]:
-    """The temperatures of the tasks; for others a mean by rows, on the scale of logarithms."""
+    """Return the temperatures of the tasks; for others a mean by rows, on the scale of logarithms."""
     m = sum(len(fit.tasks) for fit in fits)
     Ts, left, rows = np.ones(m), np.zeros(m, dtype=bool), np.zeros(m)
     for fit in fits:
@@ -387,7 +387,7 @@ def _temperatures(fits: list[OwnFit]) -> tuple[Array, float]:
 
 
 def _related(found: Array, parts: list[FitPart], views: list[CenterDistances]) -> Array:
-    """Tasks of two groups are as alike as the distances between the centres that both have."""
+    """Return tasks of two groups are as alike as the distances between the centres that both have."""
     found = found.copy()
     for i, one in enumerate(parts):
         for j, other in enumerate(parts):
@@ -398,7 +398,7 @@ def _related(found: Array, parts: list[FitPart], views: list[CenterDistances]) -
 
 
 def _common(one: FitPart, other: FitPart) -> tuple[Array, Array]:
-    """Where the clusters of two parts that have the same numbers stand among those with rows in each."""
+    """Tell where the clusters of two parts that have the same numbers stand among those with rows in each."""
     a, b = (part.numbers[np.isin(part.own, np.flatnonzero(part.sizes.sum(axis=0) > 0))] for part in (one, other))
     _, at, to = np.intersect1d(a, b, return_indices=True)
     return at, to

@@ -85,7 +85,7 @@ MOST_SHOWN = 80  # letters of what came instead of a model
 
 
 def _streams(estimator: object) -> bool:
-    """Whether sums stand for rows: each has one cluster, and the subspace is made from centres."""
+    """Tell whether sums stand for rows: each has one cluster, and the subspace is made from centres."""
     own = estimator.__dict__
     if "forgetting" not in own:
         raise AttributeError(f"{type(estimator).__name__} has no partial_fit: take SPMTC or LSSMTC.")
@@ -144,21 +144,21 @@ class MultiTaskClusterer(
 
     # -------------------------------------------------------------------------------------------- what subclasses say
     def _asked(self, n_clusters: int) -> Asked:
-        """What the parameters ask for."""
+        """Tell what the parameters ask for."""
         return Asked.of(self, n_clusters)
 
     def _stages(self, start: Recommends) -> Stages:
-        """The stages of the fit; "auto" is what the kind of start recommends."""
+        """Return the stages of the fit; "auto" is what the kind of start recommends."""
         own = self.__dict__
         max_iter = start.max_iter if isinstance(own["max_iter"], str) else own["max_iter"]
         return Stages(max_iter=max_iter, tol=own["tol"])
 
     def _completed(self, plan: Plan, asked: Asked, engine: Engine) -> Plan:
-        """The plan with what the estimator adds to it."""
+        """Return the plan with what the estimator adds to it."""
         return plan
 
     def _published(self, fitted: Fitted, small: Callable[[Array], Array]) -> dict[str, object]:
-        """The public attributes."""
+        """Return the public attributes."""
         return published(fitted, small)
 
     # -------------------------------------------------------------------------------------------- fit
@@ -326,7 +326,7 @@ class MultiTaskClusterer(
 
     # -------------------------------------------------------------------------------------------- rows, seen or new
     def _open(self, X: Given, tasks: Given, method: str, sample_weight: Given = None) -> Engine:
-        """Rows, seen or new, of the library that the model was fitted with."""
+        """Bring rows, seen or new, of the library that the model was fitted with."""
         check_is_fitted(self)
         model = self.fitted_.model
         engine = open_rows(
@@ -360,7 +360,7 @@ class MultiTaskClusterer(
         return placed
 
     def _read(self, engine: Engine) -> tuple[PerRow, PerRow]:
-        """Memberships or labels, and losses, of the rows of an engine."""
+        """Return memberships or labels, and losses, of the rows of an engine."""
         placed = self._place(engine)
         with engine:
             job = partial(read_out, model=placed.model, centers=placed.centers)
@@ -403,7 +403,7 @@ class MultiTaskClusterer(
         return with_unknown(engine, found) if engine.one_library and bool(xp.any(found < 0)) else found
 
     def predict_proba(self, X: Any, *, tasks: Any = None) -> Array:
-        """Probability of each cluster, for each row.
+        """Return the probability of each cluster, for each row.
 
         With binary memberships p_j ∝ exp(−D_j / T) over the clusters that the task of the row holds, where D_j is half
         the loss of the row with label j, as `predict` compares it, and T is `fitted_.temperature`. The largest is that
@@ -436,7 +436,7 @@ class MultiTaskClusterer(
         return engine.gather(found, width=fitted.model.n_clusters)
 
     def score_samples(self, X: Any, *, tasks: Any = None) -> Array:
-        """Minus the loss of each row: low values indicate outliers.
+        """Return minus the loss of each row: low values indicate outliers.
 
         Parameters
         ----------
@@ -454,7 +454,7 @@ class MultiTaskClusterer(
         return -engine.gather(self._read(engine)[1])
 
     def score(self, X: Any, y: Any = None, *, tasks: Any = None, sample_weight: Any = None) -> float:
-        """Weighted mean of `score_samples`; with a shared metric minus log|S|, so that tight metrics do not win.
+        """Return the weighted mean of `score_samples`; with a shared metric minus log|S|, so that tight metrics do not win.
 
         Parameters
         ----------
@@ -478,7 +478,7 @@ class MultiTaskClusterer(
         return -loss - float(fitted.model.log_volume(fitted.centers.take("R", None))[0])
 
     def transform(self, X: Any, *, tasks: Any = None) -> Array:
-        """Coordinates of each row in the shared subspace: X W, or X S⁻¹ W with a shared metric.
+        """Return coordinates of each row in the shared subspace: X W, or X S⁻¹ W with a shared metric.
 
         Parameters
         ----------
@@ -508,7 +508,7 @@ class MultiTaskClusterer(
         novelty_rate: float = RATE,
         update: bool = False,
     ) -> Self:
-        """A new model that serves further tasks too; this one does not change.
+        """Make a new model that serves further tasks too; this one does not change.
 
         A task that joins is placed by its clusters: where it lies, which of the known clusters it holds, and its own
         centres are found from its rows, as in a fit, while the other tasks stay as they are. Nothing of the rows of
@@ -618,7 +618,7 @@ class MultiTaskClusterer(
 
     # -------------------------------------------------------------------------------------------- what it tells
     def explain(self, stability: Any = None) -> Explanation:
-        """What the fit decided from the data, and on what evidence; `decisions_` holds the same as numbers.
+        """Tell what the fit decided from the data, and on what evidence; `decisions_` holds the same as numbers.
 
         Parameters
         ----------
@@ -660,7 +660,7 @@ class MultiTaskClusterer(
         cluster_names: Any = None,
         anonymous: bool = False,
     ) -> Report:
-        """The result as one HTML page: clusters by task, their features, a map, outliers, and what to try next.
+        """Return the result as one HTML page: clusters by task, their features, a map, outliers, and what to try next.
 
         Parameters
         ----------
@@ -695,7 +695,7 @@ class MultiTaskClusterer(
         return make_report(self, X=X, ids=ids, **names, **told)
 
     def to_kmeans(self, task: Any = None) -> KMeans:
-        """A fitted `KMeans` that labels the rows of one task as this model does, for use elsewhere.
+        """Make a fitted `KMeans` that labels the rows of one task as this model does, for use elsewhere.
 
         Labels are exact for binary memberships, unless there are about as many clusters as features or more and tasks
         share only in part, in which case a warning says so. Centres are those of the model up to a common shift, so
@@ -770,7 +770,7 @@ def with_ordinary(engine: Engine, fitted: Fitted, rng: np.random.Generator) -> F
 
 
 def check_previous(previous: object) -> MultiTaskClusterer:
-    """A copy of the earlier model, which the fit may overwrite if it is the same object."""
+    """Make a copy of the earlier model, which the fit may overwrite if it is the same object."""
     if not isinstance(previous, MultiTaskClusterer):
         hint, shown = "", repr(previous)
         if isinstance(previous, str | PathLike):

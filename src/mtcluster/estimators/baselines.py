@@ -267,5 +267,5 @@ def _mean(X: Matrix, weights: Array | None = None) -> Array:
 
 
 def _centered(data: LocalData, means: Array) -> Array:
-    """All rows in their order, without the mean of their task."""
+    """Return all rows in their order, without the mean of their task."""
     return data.join([data.matrix(k) - mean.astype(data.dtype) for k, mean in enumerate(means)])

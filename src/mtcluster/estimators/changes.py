@@ -115,21 +115,21 @@ class Changes:
         return lines
 
     def _source(self, j: int) -> str:
-        """Where the rows of a new cluster were before."""
+        """Tell where the rows of a new cluster were before."""
         if not self.counts[:, j].any():
             return ""
         i = int(self.counts[:, j].argmax())
         return f", {100 * self.counts[i, j] / self.counts[:, j].sum():.0f} % of them in cluster {i} before"
 
     def _heir(self, i: int) -> str:
-        """Where the rows of a cluster that is no more are now."""
+        """Tell where the rows of a cluster that is no more are now."""
         if not self.counts[i].any():
             return "; no row is nearest to it"
         j = int(self.counts[i].argmax())
         return f"; {100 * self.counts[i, j] / self.counts[i].sum():.0f} % of the rows that it had are in cluster {j}"
 
     def rows(self) -> list[Row]:
-        """The rows of the table, one dict each."""
+        """Return the rows of the table, one dict each."""
         return self.table.rows()
 
     def __str__(self) -> str:
@@ -140,7 +140,7 @@ class Changes:
 
 
 def _several(at: Array) -> dict[int, list[int]]:
-    """Rows of a table with several entries, and which these are."""
+    """Return rows of a table with several entries, and which these are."""
     return {int(i): np.flatnonzero(at[i]).tolist() for i in np.flatnonzero(at.sum(axis=1) > 1)}
 
 
@@ -229,7 +229,7 @@ def movements(
     tasks: list[Hashable], before: Array, means: Array, after: Array, sizes: Array, known: Array,
     measure: Callable[[Array], Array], d: int,
 ) -> list[Row]:  # fmt: skip
-    """The rows of the table for one batch.
+    """Return the rows of the table for one batch.
 
     `before` and `after` (m, c, d) are centres, `means` those of the rows, `sizes` (m, c) their numbers, `known` (m, c)
     those of the rows before; `measure` turns vectors (…, d) into such whose length is in units of the spread.
@@ -261,7 +261,7 @@ def _row(task: Hashable, cluster: int | None, rows: float, seen: Array, followed
 def comings_and_goings(
     seen: Array, expected: Array, living: Array, born: list[int], died: list[int], missing: list[int]
 ) -> list[Row]:
-    """The events of one batch, from the rows (c,) of each cluster and how many were expected."""
+    """Return the events of one batch, from the rows (c,) of each cluster and how many were expected."""
     found = []
     for j in range(len(seen)):
         n, wanted = float(seen[j]), float(expected[j])

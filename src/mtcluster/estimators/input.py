@@ -51,7 +51,7 @@ def open_rows(
     n_jobs: int | None = None,
     threads: bool = True,
 ) -> Engine:
-    """The one door: whatever X is, checked and split by task, on the engine that works on such arrays.
+    """Return the one door: whatever X is, checked and split by task, on the engine that works on such arrays.
 
     `reset` records the features on the estimator, otherwise they are compared with those it has. `pooled`: all rows
     are one task. `centered`: losses may be computed from the mean of each task instead of 0; if not, rows of single
@@ -95,7 +95,7 @@ class _Features:
         self.reset = False
 
     def matched(self, parts: dict[Hashable, Any]) -> dict[Hashable, ColumnPlaces] | None:
-        """Where the columns of data sets stand, if they are matched by name; None: all have the same."""
+        """Tell where the columns of data sets stand, if they are matched by name; None: all have the same."""
         columns = columns_of(self.estimator, parts, reset=self.reset)
         names = matched(self.estimator, columns, reset=self.reset)
         if names is None:
@@ -162,7 +162,7 @@ def within_range() -> Iterator[None]:
 
 
 def loses_digits(seen: Summary) -> bool:
-    """Whether squares of rows of single precision are rounded by more than a part of their spread within tasks."""
+    """Tell whether squares of rows of single precision are rounded by more than a part of their spread within tasks."""
     sizes = np.maximum(seen.sizes, np.finfo(np.float64).tiny)
     length = float(seen.energy) / float(sizes.sum())
     spread = length - float(np.sum(np.sum(seen.sums**2, axis=1) / sizes)) / float(sizes.sum())
@@ -190,7 +190,7 @@ def read_tasks(estimator: BaseEstimator, X: Any, tasks: Any = None, *, reset: bo
 
 
 def _read_local(estimator: BaseEstimator, X: Any, tasks: Any, *, reset: bool, missing: bool) -> LocalData:
-    """X as it is, without a column of tasks, split by task."""
+    """Compute X as it is, without a column of tasks, split by task."""
     parts = as_parts(X, "X")
     if parts is None:
         if missing and not reset and _has_mosaic(estimator) and hasattr(X, "columns"):
@@ -210,7 +210,7 @@ def _read_local(estimator: BaseEstimator, X: Any, tasks: Any, *, reset: bool, mi
 
 
 def _has_mosaic(estimator: BaseEstimator) -> bool:
-    """Whether the tasks of the fit had other columns."""
+    """Tell whether the tasks of the fit had other columns."""
     fitted = getattr(estimator, "fitted_", None)
     return fitted is not None and not bool(fitted.has.all())
 
@@ -244,7 +244,7 @@ def read_weights(sample_weight: Any, data: LocalData, dtype: Any) -> list[Array]
 
 
 def _weights_by_task(parts: dict[Hashable, Any], data: LocalData) -> Array:
-    """Weights that came as a dict or list, in the order of the rows."""
+    """Return weights that came as a dict or list, in the order of the rows."""
     labels = data.labels.tolist()
     if set(parts) != set(labels):
         raise ValueError(f"sample_weight has the tasks {list(parts)}, but X has {labels}: the same are needed.")
@@ -258,7 +258,7 @@ def _weights_by_task(parts: dict[Hashable, Any], data: LocalData) -> Array:
 
 
 def check_start(init: Any, dtype: Any, labels_only: bool) -> Array:
-    """Memberships (n, c) that the user gave as `init`, or the labels that they mean."""
+    """Return memberships (n, c) that the user gave as `init`, or the labels that they mean."""
     try:
         P = check_array(near(init), dtype=dtype, input_name="init", ensure_min_samples=0)
     except (TypeError, ValueError) as error:
@@ -269,7 +269,7 @@ def check_start(init: Any, dtype: Any, labels_only: bool) -> Array:
 
 
 def _stack_of(estimator: BaseEstimator, parts: dict[Hashable, Any], *, reset: bool, missing: bool) -> LocalData:
-    """Data sets that came apart; data frames with other columns, or another order of them, are matched by name."""
+    """Get data sets that came apart; data frames with other columns, or another order of them, are matched by name."""
     columns = columns_of(estimator, parts, reset=reset) if missing else {}
     names = matched(estimator, columns, reset=reset) if missing else None
     if names is None:
@@ -285,7 +285,7 @@ def _stack_of(estimator: BaseEstimator, parts: dict[Hashable, Any], *, reset: bo
 
 
 def _alike(estimator: BaseEstimator, parts: dict[Hashable, Any], *, reset: bool) -> list[Any]:
-    """Data sets with the same columns as matrices."""
+    """Return data sets with the same columns as matrices."""
     Xs: list[Any] = []
     first_key = next(iter(parts))
     columns = None if reset else getattr(estimator, "feature_names_in_", None)
@@ -307,7 +307,7 @@ def _alike(estimator: BaseEstimator, parts: dict[Hashable, Any], *, reset: bool)
 
 
 def _joined(Xs: list[Any], parts: dict[Hashable, Any]) -> LocalData:
-    """Matrices of all tasks, one after the other, of one library and type."""
+    """Return matrices of all tasks, one after the other, of one library and type."""
     xp = library(Xs[0])
     if any(library(X) is not xp for X in Xs):
         raise TypeError("X holds arrays of several libraries: all tasks need the same.")
@@ -331,7 +331,7 @@ def _check_columns(own: list[Any], others: list[Any], name: str) -> None:
 
 
 def _split(X: Any, labels: Array, codes: Array, named: bool) -> LocalData:
-    """Rows of each task, from one matrix."""
+    """Return rows of each task, from one matrix."""
     xp, n = library(X), int(X.shape[0])
     if len(labels) == 1:
         return LocalData(labels, [X], [slice(0, n)], n, named, X, xp)
@@ -341,7 +341,7 @@ def _split(X: Any, labels: Array, codes: Array, named: bool) -> LocalData:
 
 
 def read_column(estimator: BaseEstimator, X: Any, tasks: Any, *, reset: bool) -> tuple[Any, Any]:
-    """X without its column of tasks, and the task of each row; both as they came if `tasks` names no column.
+    """Compute X without its column of tasks, and the task of each row; both as they came if `tasks` names no column.
 
     `reset` records the name of the column on the estimator, so that rows that still have it can be refused in words
     that help.

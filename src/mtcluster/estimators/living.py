@@ -99,14 +99,14 @@ def _outlying(engine: Engine, found: Joined, limits: Array) -> Array:
 
 
 def _spread(engine: Engine) -> Array:
-    """(m,) the mean squared distance of the rows of a task from their mean."""
+    """Compute (m,) the mean squared distance of the rows of a task from their mean."""
     summary = engine.summary
     apart = np.sum((summary.means - engine.origins) ** 2, axis=1)
     return np.maximum(engine.apply(energies)[-1] / np.maximum(summary.sizes, TINY) - apart, 0)
 
 
 def _named(engine: Engine, new: list[int], found: Joined) -> tuple[str, ...]:
-    """Which tasks are new, and that they were placed."""
+    """Tell which tasks are new, and that they were placed."""
     names = engine.labels.tolist()
     told = f"tasks holds {_listed([names[i] for i in new])}, not in fit."
     able = [names[i] for i in new if found.enough[i]]
@@ -116,7 +116,7 @@ def _named(engine: Engine, new: list[int], found: Joined) -> tuple[str, ...]:
 def _notes(
     engine: Engine, known: list[Hashable], new: list[int], found: Joined, odd: list[int], share: Array
 ) -> list[str]:
-    """What is unusual about new tasks."""
+    """Tell what is unusual about new tasks."""
     names, notes = engine.labels.tolist(), []
     texts = {str(label): label for label in known}
     for label in [names[i] for i in new if str(names[i]) in texts][:1]:
@@ -156,7 +156,7 @@ def check_novelty(novelty: object, rate: object, choices: tuple[str | None, ...]
 
 
 def rate_of(fitted: Fitted) -> float:
-    """The share of ordinary rows of new tasks that get −1, as set when tasks joined."""
+    """Return the share of ordinary rows of new tasks that get −1, as set when tasks joined."""
     return RATE if fitted.groups is None or fitted.groups.rate is None else fitted.groups.rate
 
 
@@ -215,7 +215,7 @@ def adapted(engine: Engine, fitted: Fitted, placed: Placement, novelty: str, rat
 
 
 def _all_tasks(fitted: Fitted, placed: Placement, *, open_groups: bool) -> tuple[Fitted, dict[int, Array], Array]:
-    """The old tasks as they are, and the new ones as they were placed; groups may become clusters.
+    """Return the old tasks as they are, and the new ones as they were placed; groups may become clusters.
 
     Also the groups of tasks of the engine that are no clusters, and the support (tasks that joined, c) of clusters.
     """
@@ -248,7 +248,7 @@ def _with_features(whole: Fitted, engine: Engine, where: list[int], rows: Array)
 
 
 def _sums(engine: Engine, placed: Placement, whole: Fitted, where: list[int], verdict: Flags) -> tuple[Array, Array]:
-    """S (m, c) and T (m, c, d) of the rows that are not new."""
+    """Compute S (m, c) and T (m, c, d) of the rows that are not new."""
     model, centers = whole.model.take("m", where), whole.centers.take("m", where)
     weights = engine.apply(unit_weights, outputs=1)[0]
     if np.isfinite(verdict.limits).any() or verdict.groups:
@@ -306,7 +306,7 @@ def _with_rows(fitted: Fitted, engine: Engine, where: list[int]) -> Fitted:
 
 
 def numbered(place: Place, *, numbers: list[int]) -> tuple[list[Array], None]:
-    """The index of each row's task among all tasks of the model."""
+    """Return the index of each row's task among all tasks of the model."""
     own, _ = task_indices(place)
     return [values - k + number for k, (values, number) in enumerate(zip(own, numbers, strict=True))], None
 
@@ -331,16 +331,16 @@ class Continued:
         return cls(placed.model, placed.centers, fitted.exists)
 
     def read(self, rows: RowSource) -> tuple[PerRow, PerRow]:
-        """Labels and losses of rows."""
+        """Return labels and losses of rows."""
         Ps, Ls, _ = rows.apply(partial(read_out, model=self.model, centers=self.centers), outputs=2)
         return rows.apply(labelled, Ps, outputs=1)[0], Ls
 
     def voice(self, sample: list[Block]) -> list[Array]:
-        """Labels of a sample."""
+        """Return labels of a sample."""
         return list(self.read(Blocks(sample))[0])
 
     def start(self, engine: Engine, model: Model, rng: np.random.Generator) -> PerRow:
-        """Labels of all rows as so many clusters as the fit has."""
+        """Return labels of all rows as so many clusters as the fit has."""
         sample, where = take_whole(engine, RESIZED, rng, self.model, self.centers)
         us = [block.u for block in sample]
         turn = rng.standard_normal((engine.n_features, DIMENSIONS)) if engine.n_features > DIMENSIONS else None
@@ -351,7 +351,7 @@ class Continued:
     def numbering(
         self, engine: Engine, fitted: Fitted, memberships: PerRow, losses: PerRow
     ) -> tuple[Numbering, Changes]:
-        """The numbers of the clusters of a fit, and what it changed."""
+        """Return the numbers of the clusters of a fit, and what it changed."""
         n_old, model = len(self.exists), fitted.model
         old, old_losses = self.read(engine)
         new = engine.apply(labelled, memberships, outputs=1)[0]
@@ -370,7 +370,7 @@ class Continued:
         return found, Changes(counts, self.exists, ~found.absent, inside)
 
     def renumbered(self, engine: Engine, fitted: Fitted, found: Numbering, weights: Array) -> Fitted:
-        """The fitted model in the numbers of the earlier one; rows are read as `predict` reads them."""
+        """Return the fitted model in the numbers of the earlier one; rows are read as `predict` reads them."""
         centers = found.centers(fitted.centers, fitted.model, self.centers.shared, self.centers.Ms)
         model = found.model(fitted.model, len(fitted.tasks))
         whole = replace(found.placed(replace(fitted, rows=replace(fitted.rows, memberships=None))), model=model)

@@ -22,7 +22,7 @@ from .progress import warn_user
 
 
 def library(X: Any) -> Any:
-    """The array library that X is computed with: NumPy, unless scikit-learn's array API dispatch is on."""
+    """Return the array library that X is computed with: NumPy, unless scikit-learn's array API dispatch is on."""
     if sparse.issparse(X):
         return np
     values = X.data if is_sparse(X) else X
@@ -33,14 +33,14 @@ def library(X: Any) -> Any:
 
 
 def near(values: Any) -> Any:
-    """What a user gave beside X, in NumPy's memory if it is an array of another library."""
+    """Tell what a user gave beside X, in NumPy's memory if it is an array of another library."""
     if np.ma.isMaskedArray(values):
         return unmasked(values)
     return host(values) if hasattr(values, "__dlpack__") else values
 
 
 def unmasked(X: Any) -> Any:
-    """A masked array as floats, with NaN where it is masked; anything else as it is."""
+    """Make a masked array as floats, with NaN where it is masked; anything else as it is."""
     if not np.ma.isMaskedArray(X):
         return X
     try:
@@ -50,7 +50,7 @@ def unmasked(X: Any) -> Any:
 
 
 def is_device_sparse(X: Any, name: str) -> bool:
-    """Whether X is one of CuPy's sparse matrices; sparse arrays of other libraries are refused."""
+    """Tell whether X is one of CuPy's sparse matrices; sparse arrays of other libraries are refused."""
     module = type(X).__module__.split(".")[0]
     if module == "torch" and str(getattr(X, "layout", "torch.strided")) != "torch.strided":
         raise TypeError(
@@ -68,7 +68,7 @@ def is_device_sparse(X: Any, name: str) -> bool:
 
 
 def _device_csr(estimator: BaseEstimator, X: Any, *, reset: bool) -> Any:
-    """One of CuPy's sparse matrices as CSR of floats, its features recorded or compared."""
+    """Return one of CuPy's sparse matrices as CSR of floats, its features recorded or compared."""
     validate_data(estimator, np.zeros((1, X.shape[1])), reset=reset, skip_check_array=True)
     X = X.tocsr()
     X.sum_duplicates()
@@ -104,7 +104,7 @@ def _check_dates(X: Any, name: str) -> None:
 
 
 def rows_of(X: Any, rows: Positions, xp: Any, lazy: bool) -> Any:
-    """Some rows of a matrix: a view where they stand together, else a copy, or none at all where that is large."""
+    """Get some rows of a matrix: a view where they stand together, else a copy, or none at all where that is large."""
     if isinstance(rows, slice):
         if not sparse.issparse(X):
             return X[rows] if is_sparse(X) else X[rows, ...]
@@ -122,7 +122,7 @@ def numbers_in(X: Any) -> int:
 
 
 def in_double(X: Any) -> Any:
-    """Matrices of single precision in double precision; anything else as it is."""
+    """Return matrices of single precision in double precision; anything else as it is."""
     if isinstance(X, dict) and not hasattr(X, "dtype"):  # a DOK matrix is a dict too
         return {key: in_double(part) for key, part in X.items()}
     if isinstance(X, list | tuple):
@@ -155,7 +155,7 @@ def check_finite(data: LocalData, names: list[str], *, missing: bool) -> None:
 
 
 def _not_finite(X: Any, xp: Any, missing: bool) -> Array:
-    """Numbers of the rows that hold NaN or infinity, read in pieces."""
+    """Return numbers of the rows that hold NaN or infinity, read in pieces."""
     return np.concatenate([part.start + not_finite(rows_at(X, part), xp, missing=missing) for part in pieces(X)])
 
 
@@ -183,13 +183,13 @@ def quoted(label: Any) -> str:
 
 
 def differing(columns: dict[Hashable, list[Any] | None]) -> bool:
-    """Whether data sets, by the names of their columns, have other columns or another order of them."""
+    """Tell whether data sets, by the names of their columns, have other columns or another order of them."""
     named = list(columns.values())
     return None not in named and any(own != named[0] for own in named)
 
 
 def matched(estimator: BaseEstimator, columns: dict[Hashable, list[Any] | None], *, reset: bool) -> list[str] | None:
-    """The names by which the columns of data sets are matched; None: all have the same in the same order.
+    """Return the names by which the columns of data sets are matched; None: all have the same in the same order.
 
     They are those of the fit, or all columns of the data sets, sorted by name.
     """
@@ -204,7 +204,7 @@ def matched(estimator: BaseEstimator, columns: dict[Hashable, list[Any] | None],
 def columns_of(
     estimator: BaseEstimator, parts: dict[Hashable, Any], *, reset: bool
 ) -> dict[Hashable, list[Any] | None]:
-    """The names of the columns of data sets; None: they have none.
+    """Return the names of the columns of data sets; None: they have none.
 
     With match="geometry" columns without names are those of their data set alone: the first of "a" is "a.0", or "a.00"
     if it has more than ten. After a fit they are known by these names.
@@ -222,7 +222,7 @@ def columns_of(
 
 
 def _known_names(key: Hashable, own: list[Any], known: set[str]) -> list[Any] | None:
-    """The names that the columns of an array had in the fit; None: it was not there as an array without names."""
+    """Get the names that the columns of an array had in the fit; None: it was not there as an array without names."""
     before = [name for name in known if name.rpartition(".")[0] == str(key)]
     if not before:
         return None
@@ -232,7 +232,7 @@ def _known_names(key: Hashable, own: list[Any], known: set[str]) -> list[Any] | 
 
 
 def _own_names(key: Hashable, part: Any) -> list[Any]:
-    """Names of the columns of an array that has none."""
+    """Return names of the columns of an array that has none."""
     kind = type(part).__module__.split(".")[0]
     if kind in ("scipy", "cupyx") or (hasattr(part, "__dlpack__") and kind not in ("numpy", "dask")):
         raise TypeError(
@@ -244,7 +244,7 @@ def _own_names(key: Hashable, part: Any) -> list[Any]:
 
 
 def common_columns(columns: dict[Hashable, Any], *, apart: bool = False) -> list[str]:
-    """All columns of some data sets, sorted by name.
+    """Return all columns of some data sets, sorted by name.
 
     Every data set must be linked to every other by columns that two of them have, unless they may lie `apart`.
     """
@@ -278,7 +278,7 @@ def check_names(own: list[Any], name: str) -> None:
 
 
 def unlinked(columns: dict[Hashable, list[Any]]) -> str:
-    """A sentence about data sets that no common column links to the others; empty if there are none."""
+    """Make a sentence about data sets that no common column links to the others; empty if there are none."""
     keys, sets = list(columns), [set(own) for own in columns.values()]
     linked, waiting = {0}, [0]
     while waiting:
@@ -300,7 +300,7 @@ def unlinked(columns: dict[Hashable, list[Any]]) -> str:
 
 
 def places(own: list[Any], names: list[str], name: str, *, new: bool = False) -> ColumnPlaces:
-    """Where the columns `own` of a data set stand among `names`; those that are not there are left out.
+    """Tell where the columns `own` of a data set stand among `names`; those that are not there are left out.
 
     `new`: the data set was not in the fit, and what it lacks is told.
     """

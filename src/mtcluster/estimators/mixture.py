@@ -229,7 +229,7 @@ class MultiTaskGaussianMixture(MultiTaskClusterer):
         return Stages((*before, float(self.final_fraction)), rule, 0, self.max_iter, self.tol)
 
     def _completed(self, plan: Plan, asked: Asked, engine: Engine) -> Plan:
-        """What the consensus decided, as a mixture."""
+        """Tell what the consensus decided, as a mixture."""
         model, decisions, own = plan.model, plan.decisions, self.shrinkage != "auto"
         assert isinstance(model.geometry, Tied)
         assert decisions.consensus is not None
@@ -249,7 +249,7 @@ class MultiTaskGaussianMixture(MultiTaskClusterer):
         return replace(plan, model=model, decisions=replace(decisions, within_weight_reason=reason))
 
     def _published(self, fitted: Fitted, small: Callable[[Array], Array]) -> dict[str, object]:
-        """The public attributes, with those of a mixture."""
+        """Return the public attributes, with those of a mixture."""
         full, logs = self.n_features_in_ * np.log(2 * np.pi), fitted.centers.log_shares
         assert logs is not None
         bounds = [-(trace / n + full) / 2 for trace, n in zip(fitted.traces, fitted.stage_sizes, strict=True)]
@@ -277,7 +277,7 @@ class MultiTaskGaussianMixture(MultiTaskClusterer):
         return self.n_features_in_ * float(np.log(2 * np.pi)) + float(model.log_volume(centers)[0])
 
     def score_samples(self, X: Any, *, tasks: Any = None) -> Array:
-        """Log-density of each row.
+        """Return the log-density of each row.
 
         Parameters
         ----------
@@ -295,7 +295,7 @@ class MultiTaskGaussianMixture(MultiTaskClusterer):
         return -(engine.gather(self._read(engine)[1]) + self._normalizer) / 2
 
     def score(self, X: Any, y: Any = None, *, tasks: Any = None, sample_weight: Any = None) -> float:
-        """Weighted mean of the log-density.
+        """Return the weighted mean of the log-density.
 
         Parameters
         ----------
@@ -359,7 +359,7 @@ class MultiTaskGaussianMixture(MultiTaskClusterer):
         return total + n * self._normalizer + self._n_parameters() * float(price(n))
 
     def _n_parameters(self) -> float:
-        """Free parameters; own centres by their effective number."""
+        """Return free parameters; own centres by their effective number."""
         fitted, form = self.fitted_, COVARIANCES.get(self.covariance_type)
         (m, c, d), holds = fitted.centers.Ms.shape, fitted.holds
         sizes, kappa = fitted.sizes, vars(fitted.model.sharing)["rows"][0][:, None]
@@ -411,7 +411,7 @@ class MultiTaskGaussianMixture(MultiTaskClusterer):
         return xp.asarray(X, dtype=mine.dtype, **device), xp.asarray(labels, **device)
 
     def _shaped(self, noise: Array, labels: Array) -> Array:
-        """Standard normal noise with the covariances of clusters."""
+        """Return standard normal noise with the covariances of clusters."""
         geometry = self.fitted_.centers.geometry
         if not isinstance(geometry, OfClusters):
             return geometry.whiten(noise, -0.5)

@@ -27,7 +27,7 @@ NUMBER_ROWS, NUMBER_TASK_ROWS = (
 
 
 def read_numbers(n_clusters: Any, name: str = "n_clusters") -> list[int]:
-    """The numbers to compare, from whole numbers of at least 1; 1 itself needs no fit."""
+    """Return the numbers to compare, from whole numbers of at least 1; 1 itself needs no fit."""
     try:
         if isinstance(n_clusters, Sized) and not isinstance(n_clusters, str) and len(n_clusters) > MOST_NUMBERS:
             raise ValueError(
@@ -45,7 +45,7 @@ def read_numbers(n_clusters: Any, name: str = "n_clusters") -> list[int]:
 
 
 def asked_numbers(n_clusters: Any) -> list[int] | None:
-    """The numbers that an estimator has to compare; None: its number is given."""
+    """Return the numbers that an estimator has to compare; None: its number is given."""
     if isinstance(n_clusters, Integral):
         return None
     if isinstance(n_clusters, str):
@@ -61,7 +61,7 @@ def asked_numbers(n_clusters: Any) -> list[int] | None:
 
 
 def few_enough(engine: Engine, numbers: list[int]) -> list[int]:
-    """The numbers that the rows suffice for, or the least."""
+    """Return the numbers that the rows suffice for, or the least."""
     total = int(engine.summary.counting.sum())
     return [number for number in numbers if 2 * number <= total] or numbers[:1]
 
@@ -88,7 +88,7 @@ def choose_number(
 
 
 def chosen_number(selection: Selection) -> int:
-    """The number that is fitted; a warning where none is supported."""
+    """Return the number that is fitted; a warning where none is supported."""
     if selection.n_clusters is None:
         warn_user(f"n_clusters was left to the data. {selection.reason} The most stable number was taken.")
     return selection.best

@@ -99,7 +99,7 @@ class Asked:
         return isinstance(self.init, Consensus) or named == "consensus" or (self.undecided and named == "auto")
 
     def plain_model(self, n_features: int) -> Model:
-        """The model before anything is decided."""
+        """Return the model before anything is decided."""
         share = self.consensus.within_weight if isinstance(self.within_weight, str) else self.within_weight
         n_components = self.n_components or min(self.n_clusters, n_features)
         return Model(self.n_clusters, Share.of(share), n_components, self.coupling, self.membership)
@@ -182,7 +182,7 @@ def _or(value: int | str, recommended: int) -> int:
 def _approach(
     asked: Asked, engine: Engine, model: Model, how: Consensus, random_state: np.random.RandomState
 ) -> Approach:
-    """Candidates with a shared metric, or a vote."""
+    """Return candidates with a shared metric, or a vote."""
     metric = metric_of(asked, engine, how.dimensions)
     framed = candidates_decide(*metric)
     per_task = clusters_per_task(asked.n_clusters_per_task, asked.n_clusters, engine.labels)
@@ -194,7 +194,7 @@ def _approach(
 
 
 def _decided(asked: Asked, approach: Approach, result: ConsensusResult | None) -> Model:
-    """The model with what a consensus decided."""
+    """Return the model with what a consensus decided."""
     if result is None or not (asked.undecided or candidates_decide(*approach.metric)):
         return approach.model
     model, plain = result.model, approach.model
@@ -206,7 +206,7 @@ def _decided(asked: Asked, approach: Approach, result: ConsensusResult | None) -
 
 
 def _reason_of_share(asked: Asked, engine: Engine, model: Model) -> str:
-    """Where λ1 comes from."""
+    """Tell where λ1 comes from."""
     if not asked.shares:
         return "none"
     if not asked.undecided:
@@ -241,7 +241,7 @@ def _by_candidates(
     asked: Asked, engine: Engine, model: Model, how: Consensus, metric: Named, per_task: Array | None,
     random_state: np.random.RandomState,
 ) -> Approach:  # fmt: skip
-    """Candidates decide about offsets, unless they are known; of several tries the best by the criterion counts."""
+    """Get candidates decide about offsets, unless they are known; of several tries the best by the criterion counts."""
     offset, measured = _offset_asked(asked, engine), metric[0] == "shared"
     if offset[1] == "":
         offset = "auto", "criterion"
@@ -261,7 +261,7 @@ def _by_candidates(
 
 
 def _offset_asked(asked: Asked, engine: Engine) -> Named:
-    """How the location of tasks is treated, and why; no reason: it is left to the data."""
+    """Tell how the location of tasks is treated, and why; no reason: it is left to the data."""
     if asked.task_offset != "auto":
         return asked.task_offset, "set"
     if len(engine.labels) == 1:
@@ -275,7 +275,7 @@ def _offset_asked(asked: Asked, engine: Engine) -> Named:
 def _starts(
     asked: Asked, engine: Engine, model: Model, how: Consensus, results: list[ConsensusResult], earlier: Earlier | None
 ) -> tuple[list[tuple[str, Maker]], Recommends]:
-    """Names of the starts and what draws them, and the kind of start that the fit follows where left open."""
+    """Return names of the starts and what draws them, and the kind of start that the fit follows where left open."""
     if results:
         seen = results[0].evidence
         how = replace(how, full_weight_share=how.full_weight_share * (1 - seen.n_distant_rows / seen.n_rows))
@@ -292,7 +292,7 @@ def _starts(
 
 
 def _given_start(asked: Asked, engine: Engine, model: Model) -> PerRow:
-    """The memberships that were passed as `init`."""
+    """Return the memberships that were passed as `init`."""
     wanted, shape = (sum(engine.sizes), model.n_clusters), getattr(asked.init, "shape", np.shape(asked.init))
     if tuple(shape) != wanted:
         raise ValueError(f"init has shape {tuple(shape)}, but memberships of shape {wanted} are needed.")
@@ -303,7 +303,7 @@ def _given_start(asked: Asked, engine: Engine, model: Model) -> PerRow:
 
 
 def _given(Ps: PerRow, rng: np.random.Generator) -> PerRow:
-    """A start that is there already."""
+    """Make a start that is there already."""
     return Ps
 
 
@@ -341,13 +341,13 @@ def candidates_decide(metric: str, reason: str) -> bool:
 
 
 def _counts(engine: Engine) -> bool:
-    """Whether some rows of each task hold whole numbers alone: clusters of counts are far from elliptical."""
+    """Tell whether some rows of each task hold whole numbers alone: clusters of counts are far from elliptical."""
     some = engine.take([np.arange(min(int(n), LOOKED_AT)) for n in engine.summary.counting])
     return all(bool(np.all(block.X.data == np.round(block.X.data))) for block in some)
 
 
 def _obstacle(asked: Asked, engine: Engine, dimensions: int) -> str:
-    """What makes a shared metric impossible; nothing: ""."""
+    """Tell what makes a shared metric impossible; nothing: ""."""
     if not asked.coupling.free_origin:
         return "coupling"
     if not asked.membership.diagonal:

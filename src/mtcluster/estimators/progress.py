@@ -34,7 +34,7 @@ def tell(estimator: BaseEstimator, step: str, **details: object) -> None:
 
 @contextmanager
 def bar(total: int, text: str, verbose: int) -> Iterator[Callable[[], None]]:
-    """A bar on standard error that each call moves on, if verbose; it is gone when the work is done."""
+    """Yield a bar on standard error that each call moves on, if verbose; it is gone when the work is done."""
     done = 0
 
     def draw() -> None:
@@ -77,7 +77,7 @@ class FitProgress:
         tell(estimator, "fit", n_stages=self.n_stages * len(kinds))
 
     def start(self, index: int) -> StartProgress:
-        """The progress of one start; starts may run in parallel."""
+        """Return the progress of one start; starts may run in parallel."""
         return StartProgress(self, index)
 
     def end(self) -> None:
@@ -100,7 +100,7 @@ class StartProgress:
             self.context.call_on_fit_task_begin(estimator=fit.estimator)
 
     def __call__(self, fraction: float, iteration: int, value: float) -> bool:
-        """One iteration of the stage of this fraction (0: the warm-up) is done; True asks to end the stage."""
+        """Note that an iteration of this stage (fraction 0: the warm-up) is done; True asks to end the stage."""
         if fraction != self.fraction:
             self._end_stage()
             self.fraction = fraction

@@ -94,7 +94,7 @@ def fitted_model(engine: Engine, plan: Plan, run: Run) -> Fitted:
 
 
 def settled(centers: Centers, m: int, d: int) -> Centers:
-    """Centres of one run as they are kept: shared ones are those in the subspace, and each task has its offset."""
+    """Get centres of one run as they are kept: shared ones are those in the subspace, and each task has its offset."""
     assert centers.M is not None
     assert centers.W is not None
     Z = centers.M @ centers.W.T
@@ -127,7 +127,7 @@ def row_results(
 
 
 def held_clusters(engine: Engine, model: Model, memberships: object, sizes: Array) -> Array:
-    """(m, c) whether a task holds a cluster: as decided before the fit, and if some row of it has that label.
+    """Compute (m, c) whether a task holds a cluster: as decided before the fit, and if some row of it has that label.
 
     `sizes` (m, c) are the weights of the clusters. Mixtures hold a part of every cluster.
     """
@@ -139,7 +139,7 @@ def held_clusters(engine: Engine, model: Model, memberships: object, sizes: Arra
 
 
 def _counts(place: Place, labels: list[Array], *, membership: Membership, n_clusters: int) -> tuple[Array]:
-    """Number of rows of each task and cluster, (m, c), whatever they weigh."""
+    """Return the number of rows of each task and cluster, (m, c), whatever they weigh."""
     pairs = zip(place.blocks, labels, strict=True)
     return (np.stack([membership.sizes(P, b.xp.ones_like(b.u), n_clusters, b.xp) for b, P in pairs]),)
 
@@ -151,7 +151,7 @@ def with_map(engine: Engine, fitted: Fitted, centers: Centers, sizes: Array, rng
 
 
 def with_unknown(engine: Engine, labels: Array) -> Array:
-    """Labels with -1 for rows that have no value at all; a warning counts them."""
+    """Return labels with -1 for rows that have no value at all; a warning counts them."""
     xp = engine.xp
     empty = engine.gather(engine.apply(empty_rows, outputs=1, lazy=True)[0], bool)
     n = int(xp.sum(xp.astype(empty, xp.int64)))

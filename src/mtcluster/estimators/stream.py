@@ -69,7 +69,7 @@ class Whole:
         return np.asarray(self.holds.any(axis=0))
 
     def of_tasks(self, ks: list[int]) -> tuple[Model, Centers]:
-        """The model of the tasks of a batch."""
+        """Return the model of the tasks of a batch."""
         return self.model.take("m", ks), self.centers.take("m", ks)
 
 
@@ -101,7 +101,7 @@ def followed_stream(
 
 
 def _stored(fitted: Fitted, whole: Whole, engine: Engine, batch: Batch, names: list[Hashable], values: Array) -> Fitted:
-    """The fitted model with what the stream has led to, but for the rows of the batch."""
+    """Return the fitted model with what the stream has led to, but for the rows of the batch."""
     kept, holds, n = whole.kept, np.array(whole.holds), len(batch.new)
     m, d = kept.origins.shape
     centers = settled(whole.centers.astype(engine.dtype), m, d)
@@ -129,7 +129,7 @@ def _stored(fitted: Fitted, whole: Whole, engine: Engine, batch: Batch, names: l
 def _joined(
     fitted: Fitted, engine: Engine, pace: Stages, forgetting: float, n_components: int | None
 ) -> tuple[Whole, Batch, list[Hashable]]:
-    """The model with the new tasks, placed as `predict` places them; those of the batch may hold any cluster."""
+    """Return the model with the new tasks, placed as `predict` places them; those of the batch may hold any cluster."""
     placed = place_tasks(engine, fitted, rate_of(fitted))
     m, new = len(fitted.tasks), placed.new
     fresh = iter(range(m, m + len(new)))
@@ -153,7 +153,7 @@ def _joined(
 
 
 def _first(fitted: Fitted, engine: Engine) -> StreamSums:
-    """The sums that the fit stands for."""
+    """Return the sums that the fit stands for."""
     losses = host(fitted.rows.losses).astype(np.float64)
     cells = n_cells(fitted.model, fitted.centers) + engine.n_features * fitted.model.geometry.estimated
     n = len(losses)
@@ -164,7 +164,7 @@ def _first(fitted: Fitted, engine: Engine) -> StreamSums:
 
 
 def _rounds(batch: Batch, whole: Whole, rounds: int) -> tuple[Whole, list[Result], PerRow, Totals]:
-    """Labels, weights and sums of the batch, and the centres that follow, a few times: a stage each."""
+    """Return labels, weights and sums of the batch, and the centres that follow, a few times: a stage each."""
     engine, (model, centers) = batch.engine, whole.of_tasks(batch.ks)
     kept = whole.kept.forgotten(batch.forgetting)
     stream = Stream(kept, batch.ks, whole.model, kept, whole.centers, whole.kind)
@@ -176,7 +176,7 @@ def _rounds(batch: Batch, whole: Whole, rounds: int) -> tuple[Whole, list[Result
 
 
 def _events(batch: Batch, joined: Whole, whole: Whole, sizes: Array, missing: list[int]) -> list[Row]:
-    """Which clusters came and went."""
+    """Tell which clusters came and went."""
     before, now = joined.model.n_clusters, whole.model.n_clusters
     existed, exists = joined.exists, whole.exists
     S = joined.kept.S * existed
@@ -197,7 +197,7 @@ def _measure(geometry: Geometry, kept: StreamSums) -> tuple[Callable[[Array], Ar
 
 
 def _with_births(batch: Batch, whole: Whole) -> Whole:
-    """The model with the clusters that the batch opens, found on a sample of its rows."""
+    """Return the model with the clusters that the batch opens, found on a sample of its rows."""
     sample, _ = take_whole(batch.engine, BATCH, np.random.default_rng(0), *whole.of_tasks(batch.ks))
     rows = [np.asarray(b.X.toarray() if is_sparse(b.X) else b.X[:], dtype=np.float64) for b in sample]
     u, tasks = np.concatenate([b.u for b in sample]), np.repeat(np.arange(len(rows)), [len(x) for x in rows])
@@ -221,7 +221,7 @@ def _with_births(batch: Batch, whole: Whole) -> Whole:
 
 
 def _with_cluster(whole: Whole, center: Array, ks: list[int]) -> Whole:
-    """One more cluster, at a point of the common frame, which the tasks of the batch may hold."""
+    """Return one more cluster, at a point of the common frame, which the tasks of the batch may hold."""
     centers = replace(whole.centers, W=None, M=None, Z=whole.centers.shared)
     grown, model, c = centers.grow("c", 1), whole.model.grow("c", 1), whole.model.n_clusters
     holds = np.array(model.holds)
@@ -235,7 +235,7 @@ def _with_cluster(whole: Whole, center: Array, ks: list[int]) -> Whole:
 
 
 def _settled(batch: Batch, whole: Whole, fitted: Fitted, found: Array) -> Whole:
-    """The model with what tasks hold: what they held, and clusters with enough rows in the batch that live on."""
+    """Get the model with what tasks hold: what they held, and clusters with enough rows in the batch that live on."""
     before, holds = fitted.holds, np.zeros(whole.kept.S.shape, dtype=bool)
     holds[: len(before), : before.shape[1]] = before
     holds[batch.ks] |= found >= ENOUGH
@@ -250,7 +250,7 @@ def _settled(batch: Batch, whole: Whole, fitted: Fitted, found: Array) -> Whole:
 
 
 def _moved(batch: Batch, joined: Whole, whole: Whole, totals: Totals, sizes: Array, names: list[Hashable]) -> list[Row]:
-    """How far rows lie from where those of the same task and cluster lay before, and how far their mean moved."""
+    """Tell how far rows lie from where those of the same task and cluster lay before, and how far their mean moved."""
     measure, _ = _measure(whole.centers.geometry, whole.kept)
     S, T, ks, c = totals.S[0], totals.T[0], batch.ks, joined.model.n_clusters
     room = ((0, 0), (0, S.shape[1] - c))
@@ -266,5 +266,5 @@ def _moved(batch: Batch, joined: Whole, whole: Whole, totals: Totals, sizes: Arr
 
 
 def _limits(losses: Array) -> Array:
-    """Losses that all but some shares of the rows have."""
+    """Return losses that all but some shares of the rows have."""
     return np.quantile(losses, 1 - np.array(RATES))
