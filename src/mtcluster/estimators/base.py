@@ -454,7 +454,7 @@ class MultiTaskClusterer(
         return -engine.gather(self._read(engine)[1])
 
     def score(self, X: Any, y: Any = None, *, tasks: Any = None, sample_weight: Any = None) -> float:
-        """Return the weighted mean of `score_samples`; with a shared metric minus log|S|, so that tight metrics do not win.
+        """Return the weighted mean of `score_samples`, minus log|S| with a shared metric, as tight ones must not win.
 
         Parameters
         ----------
