@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from . import model_selection as model_selection
     from . import plotting as plotting
     from . import preprocessing as preprocessing
-    from .consensus import Consensus, ConsensusEvidence, Decisions, Matching
+    from .search import Search, SearchEvidence, Decisions, Matching
     from .core.pacing import Schedule
     from .engines import DaskClusterError
     from .estimators import ASI, LSSMTC, SPMTC, MultiTaskGaussianMixture, PerTask, Pooled
@@ -24,8 +24,8 @@ __all__ = [
     "ASI",
     "LSSMTC",
     "SPMTC",
-    "Consensus",
-    "ConsensusEvidence",
+    "Search",
+    "SearchEvidence",
     "DaskClusterError",
     "Decisions",
     "Matching",
@@ -36,7 +36,7 @@ __all__ = [
 ]
 
 _HOMES = {
-    **dict.fromkeys(("Consensus", "ConsensusEvidence", "Decisions", "Matching"), "consensus"),
+    **dict.fromkeys(("Search", "SearchEvidence", "Decisions", "Matching"), "search"),
     "DaskClusterError": "engines",
     "Schedule": "core.pacing",
     **dict.fromkeys(("ASI", "LSSMTC", "SPMTC", "MultiTaskGaussianMixture", "PerTask", "Pooled"), "estimators"),

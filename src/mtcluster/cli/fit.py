@@ -16,7 +16,6 @@ import numpy as np
 
 from .._utils.tables import Table
 from .._utils.text import count, versions
-from ..consensus import shared_embeddings
 from ..core.arrays import Array
 from ..inspection._certainty import plain_selection, plain_stability
 from ..inspection._meaning import CAUTION, NO_STRUCTURE, meaning
@@ -50,7 +49,7 @@ def run(arguments: Namespace, console: Console) -> dict[str, Any]:
     seconds: dict[str, float] = {}
     units = READING + modelling.units_of(arguments) + WRITING
     new_folder = folder.new_folder(arguments.out, force=arguments.force)
-    with new_folder as out, console.working(units), shared_embeddings():
+    with new_folder as out, console.working(units):
         with timed(seconds, "read"):
             rows = prepare(arguments, console)
         with timed(seconds, "fit"), modelling.noted() as notes:

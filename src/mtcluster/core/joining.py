@@ -156,7 +156,7 @@ def in_the_middle(model: Model, centers: Centers, new: list[int], prior: Prior) 
 
 
 def _smoothed(rows: RowSource, model: Model, centers: Centers, able: list[int], prior: Prior) -> Centers:
-    """Return own centres of wide rows as they are after smoothing, by a sample: what a fit takes from its consensus."""
+    """Return own centres of wide rows as they are after smoothing, by a sample: what a fit takes from its search."""
     blocks, Ms = take_few(rows, JOIN_ROWS, np.random.default_rng(0)), centers.Ms.copy()
     placed, exists, share = centers.placed[0], prior.exists, float(prior.usual.within[0, 0])
     for k in able:

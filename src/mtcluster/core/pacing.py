@@ -34,10 +34,10 @@ class Schedule:
         "paper": the lower threshold is a third of the upper one (γ = λ2/2).
     full_weight_share : "auto" or float in (0, 1], default="auto"
         Share of the selected examples that have full weight under `soft_rule="quantile"`. "auto": as the start
-        recommends, 0.95 for a consensus and 0.8 for other starts.
+        recommends, 0.95 for a search and 0.8 for other starts.
     warmup_iter : "auto" or int, default="auto"
         Iterations with all examples before the first stage, which the first losses come from. "auto": as the start
-        recommends, 0 for a consensus and 20 for other starts.
+        recommends, 0 for a search and 20 for other starts.
 
     Examples
     --------

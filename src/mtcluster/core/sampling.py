@@ -74,13 +74,18 @@ def take_whole(
     return found, positions
 
 
+def centers_at(sample: list[Block], labels: list[Array], model: Model) -> tuple[Model, Centers]:
+    """Return the model with labels, and its centres of one run, that labels of a sample lead to."""
+    binary = replace(model, coupling=Reconstruction(), membership=Binary())
+    return binary, first_state(Blocks(sample), binary, [labels]).centers.take("R", 0)
+
+
 def label_all(
     rows: RowSource, sample: list[Block], positions: list[Array], labels: list[Array], model: Model
 ) -> PerRow:
     """Return labels of all rows from those of a sample; a row that is not in it goes to the nearest centre."""
     if [len(at) for at in positions] == rows.summary.rows.tolist():
         return rows.scatter(labels)
-    binary = replace(model, coupling=Reconstruction(), membership=Binary())
-    centers = first_state(Blocks(sample), binary, [labels]).centers.take("R", 0)
+    binary, centers = centers_at(sample, labels, model)
     nearest = rows.apply(partial(read_out, model=binary, centers=centers), outputs=2)[0]
     return rows.scatter(labels, positions, nearest)

@@ -191,7 +191,7 @@ class PooledStart(SampledStart):
 
 
 STARTS: dict[str, Start] = {start.name: start for start in (RandomStart(), PerTaskStart(), PooledStart())}
-TRIED = ("per-task", "pooled")  # by init="auto" where there is no consensus
+TRIED = ("per-task", "pooled")  # by init="auto" where there is no search
 
 
 def tried(n_tasks: int) -> list[str]:

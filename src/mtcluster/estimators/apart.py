@@ -15,7 +15,7 @@ from sklearn.utils import check_random_state
 
 from .._utils.tasks import as_parts
 from .._utils.text import listed
-from ..consensus import Decisions, Matching
+from ..search import Decisions, Matching
 from ..core.arrangement import Arrangement, enumerable, likeness, rank, stability
 from ..core.arrays import Array, host
 from ..core.blocks import Block, PerRow
@@ -357,21 +357,20 @@ def _decisions(fits: list[OwnFit]) -> Decisions:
     moved = next((fit for fit in fits if fit.estimator.decisions_.task_offset != "none"), None)
     if moved is not None:
         made = replace(made, task_offset=moved.estimator.decisions_.task_offset)
-    found = [one for one in (fit.estimator.decisions_.consensus for fit in fits) if one is not None]
-    if len(found) < len(fits) or made.consensus is None:
-        return replace(made, consensus=None)
+    found = [one for one in (fit.estimator.decisions_.search for fit in fits) if one is not None]
+    if len(found) < len(fits) or made.search is None:
+        return replace(made, search=None)
     order = np.argsort(np.concatenate([fit.tasks for fit in fits]))
     rows = [one.n_rows for one in found]
-    agreement = [one.agreement for one in found if one.agreement is not None]
     evidence = replace(
-        made.consensus,
-        agreement=None if len(agreement) < len(found) else np.concatenate(agreement)[order],
+        made.search,
         relatedness=np.concatenate([one.relatedness for one in found])[order],
-        unanimity=float(np.average([one.unanimity for one in found], weights=rows)),
+        gain=float(np.average([one.gain for one in found], weights=rows)),
+        margins=np.concatenate([one.margins for one in found])[order],
         n_rows=sum(rows),
         n_distant_rows=sum(one.n_distant_rows for one in found),
     )
-    return replace(made, consensus=evidence)
+    return replace(made, search=evidence)
 
 
 def _temperatures(fits: list[OwnFit]) -> tuple[Array, float]:

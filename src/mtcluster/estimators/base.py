@@ -28,7 +28,7 @@ from .._sklearn_compat import (
 )
 from .._utils.restoring import restores
 from .._utils.tasks import as_parts
-from ..consensus import Consensus, Decisions
+from ..search import Search, Decisions
 from ..core.arrays import Array
 from ..core.blocks import PerRow
 from ..core.calibration import temperatures as calibrate
@@ -179,11 +179,11 @@ class MultiTaskClusterer(
             The task of each row of X, in any order, or the name of the column of a data frame X that holds it.
             None: one task.
         sample_weight : array of shape (n,), optional
-            Weights of the rows. In the model a weight of 2 is two copies of a row; a consensus looks at every row of
+            Weights of the rows. In the model a weight of 2 is two copies of a row; the search looks at every row of
             positive weight once.
         previous : fitted SPMTC, LSSMTC, ASI or MultiTaskGaussianMixture, optional
-            An earlier model of the same columns, which this fit continues: it is one more start and one voice in the
-            consensus, and clusters that are found again keep its numbers. Those that are not stay in all arrays with
+            An earlier model of the same columns, which this fit continues: it is one more start of the
+            search, and clusters that are found again keep its numbers. Those that are not stay in all arrays with
             size 0, held by no task, and new ones come after the last number. See `changes_`.
 
         Returns
@@ -254,7 +254,7 @@ class MultiTaskClusterer(
             tell(self, "select")
             if isinstance(self.n_clusters, str):  # nobody asked for so many
                 numbers = few_enough(engine, numbers)
-            selection = others["selection_"] = choose_number(engine, asked.consensus, numbers, random_state)
+            selection = others["selection_"] = choose_number(engine, asked.search, numbers, random_state)
             asked = replace(asked, n_clusters=chosen_number(selection))
             check_sizes(asked, engine)
         if asked.within_weight == "auto":
@@ -608,7 +608,7 @@ class MultiTaskClusterer(
         with engine:
             check_counting(engine.labels, engine.sizes, engine.summary.counting)
             check_range(engine)
-            pace = self._stages(replace(Consensus(), full_weight_share=self.decisions_.full_weight_share))
+            pace = self._stages(replace(Search(), full_weight_share=self.decisions_.full_weight_share))
             found, drift = followed_stream(
                 fitted, engine, pace, float(own["forgetting"]), own["n_components"], own.get("drift_", Drift())
             )

@@ -132,7 +132,7 @@ def check_range(engine: Engine) -> None:
     """Squares of values and weights, and their sums, must not overflow in the floating type of the rows, nor vanish."""
     seen, limits = engine.summary, np.finfo(str(engine.dtype).rpartition(".")[2])
     total, largest = float(seen.sizes.sum()), float(limits.max) / HEADROOM
-    most = (float(np.finfo(np.float32).max) / HEADROOM) ** 0.5  # the consensus works in single precision
+    most = (float(np.finfo(np.float32).max) / HEADROOM) ** 0.5  # members of a fit may be in single precision
     for label, size in zip(engine.labels, seen.sizes, strict=True):
         if not 1 / most < size < most:
             raise ValueError(

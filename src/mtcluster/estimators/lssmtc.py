@@ -7,7 +7,7 @@ from numbers import Real
 from typing import Any, ClassVar
 
 from .._sklearn_compat import Interval, Registered, StrOptions
-from ..consensus import Consensus
+from ..search import Search
 from ..core.sharing import OFFSETS
 from ..core.starts import STARTS
 from .base import MultiTaskClusterer
@@ -22,7 +22,7 @@ class LSSMTC(MultiTaskClusterer):
 
         Σ_k Σ_i λ1 ‖x_i − p_i M_k‖² + (1 − λ1) ‖x_i − p_i M Wᵀ‖²,    WᵀW = I.
 
-    Every example has weight 1, also in the consensus that default fits start from. Cluster j is the same cluster in
+    Every example has weight 1, also in the search that default fits start from. Cluster j is the same cluster in
     every task that holds it. By default distances are those of a metric that is estimated with the clusters, shared by
     all tasks, and tasks may lie apart and lack clusters; `explain()` tells what was decided, `relations()` which task
     holds which cluster.
@@ -43,7 +43,7 @@ class LSSMTC(MultiTaskClusterer):
         counts. "auto" is binary.
     within_weight : "auto" or float in [0, 1], default="auto"
         λ1, the share of the term within each task. 1: tasks are clustered separately; 0: all follow the shared
-        centres. "auto": decided by a `Consensus` of many fits. With a shared metric it is estimated for each task,
+        centres. "auto": decided by a `Search`. With a shared metric it is estimated for each task,
         and 0 if the shared centres alone describe the rows; else it is 0.5. It is 1 for a task whose own
         clusters have nothing in common with those of the others. A number gives the plain model.
     task_offset : {"auto", "none", "matched", "mean", "scale"}, default="auto"
@@ -58,29 +58,29 @@ class LSSMTC(MultiTaskClusterer):
         that is estimated with the clusters; units of the features then do not matter. Needs binary memberships and the
         reconstruction coupling, and does not go with `n_components` below `n_clusters` or `task_offset="scale"`.
         "auto": "shared", but "euclidean" where that is impossible, for rows of unit length, for sparse rows, for more
-        than 50 features and rows (`dimensions` of `Consensus`), where no clear clusters are found with it, and if
+        than 50 features and rows (`dimensions` of `Search`), where no clear clusters are found with it, and if
         `within_weight` is a number. For more features, and for sparse rows that are not counts, the fits that decide
         about the tasks have a shared metric nevertheless.
     n_clusters_per_task : dict, or array of shape (m,), default=None
         The largest number of clusters of each task, by its label or in the order of `tasks_`, where it is known. None:
-        decided from the data. Needs a consensus of fits with a shared metric.
+        decided from the data. Needs a search as start.
     n_components : int, default=None
         Dimension l of the shared subspace, at most the number of features. None: the smaller of n_clusters and the
         number of features, at which the subspace restricts nothing under the reconstruction coupling.
     max_iter : "auto" or int, default="auto"
         Largest number of iterations. Reaching it is no fault and raises no warning (see `converged_`): long loops lower
-        the objective and can blur the clusters. "auto": as the start recommends, 1 for a consensus and 50 for other
+        the objective and can blur the clusters. "auto": as the start recommends, 1 for a search and 50 for other
         starts.
     tol : float, default=1e-4
         The fit ends when an iteration lowers the objective by no more than this share.
-    init : {"auto", "consensus", "random", "per-task", "pooled"}, Consensus or array of shape (n, c), default="auto"
-        Starting memberships. "consensus", or a `Consensus` with parameters of its own: the majority of many quick fits.
+    init : {"auto", "search", "random", "per-task", "pooled"}, Search or array of shape (n, c), default="auto"
+        Starting memberships. "search", or a `Search` with parameters of its own: the labels of the highest evidence.
         "per-task": k-means of each task, clusters matched across tasks. "pooled": k-means of all rows. "random": random
-        memberships. "auto": the consensus if `within_weight="auto"`, else both kinds of k-means. An array: the
+        memberships. "auto": the search if `within_weight="auto"`, else both kinds of k-means. An array: the
         memberships themselves.
     n_init : "auto" or int, default="auto"
         Number of starts of each kind; the fit with the lowest sum of losses is kept. "auto": as the start recommends,
-        1 for a consensus or a random start and 3 for k-means (1 with `coupling="projection"`, where each costs an
+        1 for a search or a random start and 3 for k-means (1 with `coupling="projection"`, where each costs an
         eigenproblem of the size of the data per stage). With many rows, k-means looks at a sample of them.
     forgetting : float in (0, 1], default=1.0
         What all earlier rows count with every call of `partial_fit`. 1: as much as new ones.
@@ -156,7 +156,7 @@ class LSSMTC(MultiTaskClusterer):
     See Also
     --------
     SPMTC : The same model, from easy examples to hard ones.
-    Consensus : The start of default fits.
+    Search : The start of default fits.
 
     References
     ----------
@@ -179,7 +179,7 @@ class LSSMTC(MultiTaskClusterer):
         "metric": [StrOptions(set(METRICS))],
         "n_clusters_per_task": [Mapping, "array-like", None],
         "forgetting": [Interval(Real, 0, 1, closed="right")],
-        "init": [Registered(STARTS, "auto", "consensus"), Consensus, "array-like"],
+        "init": [Registered(STARTS, "auto", "search"), Search, "array-like"],
         "match": [StrOptions({"columns", "geometry"})],
     }
 

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._sklearn_compat import Interval, Registered, StrOptions, array_namespace
 from .._utils.tasks import positions
-from ..consensus import Consensus
+from ..search import Search
 from ..core.arrays import Array
 from ..core.covariances import COVARIANCES, Full, OfClusters
 from ..core.fitted import Fitted
@@ -65,13 +65,13 @@ class MultiTaskGaussianMixture(MultiTaskClusterer):
         fit starts; "auto": by d + 1 rows each for "full", by 2 rows for "diag" and "spherical".
     shrinkage : "auto" or float, default="auto"
         κ, the number of rows by which the centres of a task are drawn to the shared ones; infinite: tasks have no
-        centres of their own. "auto": chosen by the criterion of the candidates, see `Consensus`.
+        centres of their own. "auto": chosen by the criterion of the candidates, see `Search`.
     task_offset : {"auto", "none", "matched", "mean"}, default="auto"
         Location of tasks. "matched": offsets are estimated with the clusters; "mean": they are the means of tasks.
         "auto": "matched" if the criterion of the candidates is lower with offsets than without.
     n_clusters_per_task : dict or sequence of int, optional
         Number of clusters that each task holds, by its label or in the order of `tasks_`. None: decided from the data.
-        Needs the consensus as start.
+        Needs the search as start.
     weighting : {None, "hard", "soft"}, default=None
         Weights v of the rows. None: 1. "hard" and "soft": from easy rows to hard ones, as in `SPMTC`. Where rows
         belong to no cluster, they keep these from drawing centres and covariances away.
@@ -87,8 +87,8 @@ class MultiTaskGaussianMixture(MultiTaskClusterer):
         Largest number of iterations per stage.
     tol : float, default=1e-4
         A stage ends when an iteration raises the lower bound by no more than half of this, per row.
-    init : {"auto", "consensus", "random", "per-task", "pooled"}, Consensus or array of shape (n, c), default="auto"
-        Starting memberships. "auto" is the consensus; see `SPMTC`. With others the tasks hold all clusters.
+    init : {"auto", "search", "random", "per-task", "pooled"}, Search or array of shape (n, c), default="auto"
+        Starting memberships. "auto" is the search; see `SPMTC`. With others the tasks hold all clusters.
     random_state : int, RandomState or None, default=None
         Determines random number generation. Pass an int for reproducible results.
     n_jobs : int, default=None
@@ -148,7 +148,7 @@ class MultiTaskGaussianMixture(MultiTaskClusterer):
     See Also
     --------
     SPMTC : One cluster per row, from easy examples to hard ones.
-    Consensus : The start of default fits.
+    Search : The start of default fits.
     sklearn.mixture.GaussianMixture : The mixture of one data set.
 
     Examples
@@ -175,7 +175,7 @@ class MultiTaskGaussianMixture(MultiTaskClusterer):
         "fraction_step": [Interval(Real, 0, 1, closed="right")],
         "final_fraction": [Interval(Real, 0, 1, closed="right")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "init": [Registered(STARTS, "auto", "consensus"), Consensus, "array-like"],
+        "init": [Registered(STARTS, "auto", "search"), Search, "array-like"],
     }
 
     def __init__(
@@ -229,11 +229,11 @@ class MultiTaskGaussianMixture(MultiTaskClusterer):
         return Stages((*before, float(self.final_fraction)), rule, 0, self.max_iter, self.tol)
 
     def _completed(self, plan: Plan, asked: Asked, engine: Engine) -> Plan:
-        """Tell what the consensus decided, as a mixture."""
+        """Tell what the search decided, as a mixture."""
         model, decisions, own = plan.model, plan.decisions, self.shrinkage != "auto"
         assert isinstance(model.geometry, Tied)
-        assert decisions.consensus is not None
-        kappa = float(self.shrinkage) if own else decisions.consensus.shrinkage
+        assert decisions.search is not None
+        kappa = float(self.shrinkage) if own else decisions.search.shrinkage
         alone = np.broadcast_to(model.sharing.within[0] == 1, (len(engine.labels),)) & (not own)
         form, auto, d = COVARIANCES.get(self.covariance_type), self.covariance_prior == "auto", engine.n_features
         geometry: Geometry = model.geometry
@@ -245,7 +245,7 @@ class MultiTaskGaussianMixture(MultiTaskClusterer):
             geometry = form.of(model.geometry, rows)
         sharing = Shrink.of(np.where(alone, UNRELATED_ROWS, kappa)[None], model.sharing.within)
         model = replace(model, geometry=geometry, sharing=sharing, proportions=True, log_shares=None)
-        reason = "one task" if len(engine.labels) == 1 else "set" if own else "consensus"
+        reason = "one task" if len(engine.labels) == 1 else "set" if own else "evidence"
         return replace(plan, model=model, decisions=replace(decisions, within_weight_reason=reason))
 
     def _published(self, fitted: Fitted, small: Callable[[Array], Array]) -> dict[str, object]:

@@ -11,10 +11,10 @@ import numpy as np
 
 from ..certainty import Selection, count_clusters, selection_of, view_of
 from ..certainty.counting import N_REFERENCES
-from ..consensus import Consensus
+from ..search import Search
 from ..engines import Engine
 from .input import check_counting
-from .plan import Asked, candidates_decide, metric_of
+from .plan import Asked, metric_of
 from .progress import bar, warn_user
 
 NumberOfClusters = int | Literal["auto"] | tuple[int, int] | list[int]
@@ -67,7 +67,7 @@ def few_enough(engine: Engine, numbers: list[int]) -> list[int]:
 
 
 def choose_number(
-    engine: Engine, how: Consensus, numbers: list[int], random_state: np.random.RandomState, verbose: int = 0
+    engine: Engine, how: Search, numbers: list[int], random_state: np.random.RandomState, verbose: int = 0
 ) -> Selection:
     """Compare numbers of clusters on a sample of the rows."""
     check_counting(engine.labels, engine.sizes, engine.summary.counting)

@@ -10,8 +10,6 @@ from numbers import Real
 import numpy as np
 
 from .._utils.tasks import positions
-from ..consensus import Consensus, ConsensusResult, Decisions, Voice
-from ..consensus.embedding import directional, task_offsets
 from ..core.arrays import Array, host
 from ..core.blocks import PerRow
 from ..core.centers import Centers
@@ -25,6 +23,8 @@ from ..core.sharing import Offsets, Share
 from ..core.solver import Fit, side_by_side, solve, still_best
 from ..core.starts import STARTS, Start, tried
 from ..engines import Engine, engine_of
+from ..search import Decisions, Search, SearchResult, Voice
+from ..search.view import FEW_COLUMNS, directional, task_offsets
 from .input import Given, check_start
 from .progress import FitProgress, warn_user
 
@@ -39,7 +39,7 @@ IMPOSSIBLE = {
 }
 Maker = Callable[[np.random.Generator], PerRow]  # draws starting memberships
 Named = tuple[str, str]  # what was chosen, and why
-Recommends = Consensus | Start | type[Start]  # whose numbers stand where a parameter is "auto"
+Recommends = Search | Start | type[Start]  # whose numbers stand where a parameter is "auto"
 Part = Coupling | Membership | type[Geometry]
 DEFAULTS = {"coupling": "reconstruction", "membership": "binary", "covariance_type": "tied"}  # work with everything
 
@@ -82,10 +82,9 @@ class Asked:
         return {"coupling": self.coupling, "membership": self.membership, "covariance_type": self.covariance}
 
     @property
-    def consensus(self) -> Consensus:
-        """How a consensus is formed."""
-        how = self.init if isinstance(self.init, Consensus) else Consensus()
-        return replace(how, min_gain=-np.inf) if self.always_metric else how
+    def search(self) -> Search:
+        """How the start is searched."""
+        return self.init if isinstance(self.init, Search) else Search()
 
     @property
     def undecided(self) -> bool:
@@ -93,27 +92,16 @@ class Asked:
         return isinstance(self.within_weight, str)
 
     @property
-    def voted(self) -> bool:
-        """Whether the fit starts from a consensus."""
+    def searched(self) -> bool:
+        """Whether the fit starts from a search."""
         named = self.init if isinstance(self.init, str) else ""
-        return isinstance(self.init, Consensus) or named == "consensus" or (self.undecided and named == "auto")
+        return isinstance(self.init, Search) or named == "search" or (self.undecided and named == "auto")
 
     def plain_model(self, n_features: int) -> Model:
         """Return the model before anything is decided."""
-        share = self.consensus.within_weight if isinstance(self.within_weight, str) else self.within_weight
+        share = self.search.within_weight if isinstance(self.within_weight, str) else self.within_weight
         n_components = self.n_components or min(self.n_clusters, n_features)
         return Model(self.n_clusters, Share.of(share), n_components, self.coupling, self.membership)
-
-
-@dataclass(frozen=True)
-class Approach:
-    """How open questions are answered."""
-
-    model: Model  # with what is known
-    metric: Named  # of the fit, and why
-    offset: Named  # what is done about the location of tasks, and why
-    form: Callable[[int, Voice | None], list[ConsensusResult]]  # from so many tries; the first decides
-    gain: float | None = None  # by what share removing the means of tasks tightens clusters, where it was measured
 
 
 @dataclass(frozen=True)
@@ -139,66 +127,54 @@ def make_plan(
     asked: Asked, engine: Engine, random_state: np.random.RandomState, earlier: Earlier | None = None
 ) -> Plan:
     """Settle what is left open, from the data; an earlier fit has a voice."""
-    how = asked.consensus
-    model = asked.plain_model(engine.n_features)
-    approach = _approach(asked, engine, model, how, random_state)
-    n_tries = _or(asked.n_init, how.n_init) if asked.voted else 1
-    voice = None if earlier is None else earlier.voice
-    results = approach.form(n_tries, voice) if asked.undecided or asked.voted else []
-    if results and results[0].labels is None:  # no elliptical clusters were found: a vote decides
-        reason = "no clear clusters"
-        if asked.n_clusters_per_task is not None:
-            warn_user(unused_clusters_per_task(reason))
-        approach = _by_vote(asked, engine, model, how, ("euclidean", reason), random_state)
-        gain, (first, *others) = results[0].evidence.gain, approach.form(n_tries, voice)
-        results = [replace(first, evidence=replace(first.evidence, gain=gain)), *others]
-    first_one = results[0] if results else None
-    model, (offset, reason) = _decided(asked, approach, first_one), approach.offset
-    if reason == "criterion":
+    how, model = asked.search, asked.plain_model(engine.n_features)
+    metric, reason = metric_of(asked, engine)
+    offset, why = _offset_asked(asked, engine)
+    per_task = clusters_per_task(asked.n_clusters_per_task, asked.n_clusters, engine.labels)
+    if per_task is not None and not asked.searched:
+        raise ValueError("n_clusters_per_task needs a search: init='search', or 'auto' with within_weight='auto'.")
+    if offset in ("mean", "scale"):
+        model = replace(model, offsets=task_offsets(engine, offset))
+    elif offset == "matched":
+        model = replace(model, offsets=Offsets.none(free=True))
+    n_tries, result = _or(asked.n_init, how.n_init) if asked.searched else 1, None
+    if asked.undecided or asked.searched:
+        voice = None if earlier is None else earlier.voice
+        find = partial(
+            how.find, engine, model, offset=offset, round=metric == "euclidean", per_task=per_task,
+            random_state=random_state, voice=voice,
+        )  # fmt: skip
+        result = max((find() for _ in range(n_tries)), key=lambda one: one.evidence.gain)
+        model = _decided(asked, model, result)
+    elif metric == "shared":
+        model = how.metric(engine, model, random_state)
+    if offset == "auto":
         offset = "matched" if model.offsets.free.any() else "none"
-    makers, lead = _starts(asked, engine, model, how, results if asked.voted else [], earlier)
+    makers, lead = _starts(asked, engine, model, how, result if asked.searched else None, earlier)
     decisions = Decisions(
         start=" and ".join(dict.fromkeys(name for name, _ in makers)),
-        n_starts=n_tries if asked.voted else len(makers),
+        n_starts=n_tries if asked.searched else len(makers),
         coupling=model.coupling.name,
         membership=model.membership.name,
         membership_reason="set" if asked.membership_set else "default",
         within_weight_reason=_reason_of_share(asked, engine, model),
         task_offset=offset,
-        task_offset_reason=reason,
-        offset_gain=approach.gain,
-        metric=approach.metric[0],
-        metric_reason=approach.metric[1],
-        consensus=None if first_one is None else first_one.evidence,
+        task_offset_reason=why,
+        metric=metric,
+        metric_reason=reason,
+        search=None if result is None else result.evidence,
     )
-    support = first_one.support if first_one is not None and asked.voted else None
-    return Plan(model, decisions, makers, lead, support)
+    return Plan(model, decisions, makers, lead, result.support if result is not None and asked.searched else None)
 
 
 def _or(value: int | str, recommended: int) -> int:
     return recommended if isinstance(value, str) else value
 
 
-def _approach(
-    asked: Asked, engine: Engine, model: Model, how: Consensus, random_state: np.random.RandomState
-) -> Approach:
-    """Return candidates with a shared metric, or a vote."""
-    metric = metric_of(asked, engine, how.dimensions)
-    framed = candidates_decide(*metric)
-    per_task = clusters_per_task(asked.n_clusters_per_task, asked.n_clusters, engine.labels)
-    if per_task is not None and not (framed and asked.voted):
-        raise ValueError(unused_clusters_per_task(metric[1] if asked.voted else "start"))
-    if framed:
-        return _by_candidates(asked, engine, model, how, metric, per_task, random_state)
-    return _by_vote(asked, engine, model, how, metric, random_state)
-
-
-def _decided(asked: Asked, approach: Approach, result: ConsensusResult | None) -> Model:
-    """Return the model with what a consensus decided."""
-    if result is None or not (asked.undecided or candidates_decide(*approach.metric)):
-        return approach.model
-    model, plain = result.model, approach.model
-    if not asked.voted:  # clusters of other starts have other numbers
+def _decided(asked: Asked, plain: Model, result: SearchResult) -> Model:
+    """Return the model with what a search decided."""
+    model = result.model
+    if not asked.searched:  # clusters of other starts have other numbers
         model = replace(model, holds=plain.holds, log_shares=None)
     if not (asked.undecided and model.coupling.supports.task_shares):
         model = replace(model, sharing=plain.sharing)
@@ -213,73 +189,31 @@ def _reason_of_share(asked: Asked, engine: Engine, model: Model) -> str:
         return "set"
     if len(engine.labels) == 1:
         return "one task"
-    return "consensus" if model.coupling.supports.task_shares else "coupling"
-
-
-def _by_vote(
-    asked: Asked, engine: Engine, model: Model, how: Consensus, metric: Named, random_state: np.random.RandomState
-) -> Approach:
-    """With the Euclidean metric, offsets are known before the consensus."""
-    offset, gain, embedder = _offset_asked(asked, engine), None, None
-    if offset[1] == "":
-        kind, gain, embedder = how.locate(engine, model.n_clusters, random_state)
-        offset = kind, "gain" if gain is not None else "unit rows"
-    offsets = Offsets.none(free=True) if offset[0] == "matched" else task_offsets(engine, offset[0])
-    model = replace(model, offsets=offsets)
-    form = partial(
-        how.form, engine, model, offset=offset[0], downweight=asked.weighting is not None, random_state=random_state
-    )
-
-    def several(n: int, voice: Voice | None) -> list[ConsensusResult]:
-        others = [None] * (n - 1)  # see other samples
-        return [form(embedder=one, voice=voice) for one in (embedder, *others)]
-
-    return Approach(model, metric, offset, several, gain)
-
-
-def _by_candidates(
-    asked: Asked, engine: Engine, model: Model, how: Consensus, metric: Named, per_task: Array | None,
-    random_state: np.random.RandomState,
-) -> Approach:  # fmt: skip
-    """Get candidates decide about offsets, unless they are known; of several tries the best by the criterion counts."""
-    offset, measured = _offset_asked(asked, engine), metric[0] == "shared"
-    if offset[1] == "":
-        offset = "auto", "criterion"
-    if offset[0] == "mean":
-        model = replace(model, offsets=task_offsets(engine, "mean"))
-    if not asked.undecided and measured:
-        free = replace(model.offsets, free=np.array([offset[0] == "matched"]))
-        model = replace(how.metric(engine, model, random_state), offsets=free)
-    frame = partial(
-        how.frame, engine, model, offset=offset[0], measured=measured, per_task=per_task, random_state=random_state
-    )
-
-    def best(n: int, voice: Voice | None) -> list[ConsensusResult]:
-        return [min((frame(voice=voice) for _ in range(n)), key=lambda one: one.value)]
-
-    return Approach(model, metric, offset, best)
+    return "evidence" if model.coupling.supports.task_shares else "coupling"
 
 
 def _offset_asked(asked: Asked, engine: Engine) -> Named:
-    """Tell how the location of tasks is treated, and why; no reason: it is left to the data."""
+    """Tell how the location of tasks is treated, and why; "auto": it is left to the evidence."""
     if asked.task_offset != "auto":
         return asked.task_offset, "set"
     if len(engine.labels) == 1:
         return "none", "one task"
     if not asked.undecided:
         return "none", "fixed within_weight"
+    if directional(engine.summary):
+        return "none", "unit rows"
     able = asked.coupling.supports.offsets and asked.membership.supports.offsets
-    return ("none", "") if able else ("none", "unsupported")
+    return ("auto", "evidence") if able else ("none", "unsupported")
 
 
 def _starts(
-    asked: Asked, engine: Engine, model: Model, how: Consensus, results: list[ConsensusResult], earlier: Earlier | None
+    asked: Asked, engine: Engine, model: Model, how: Search, result: SearchResult | None, earlier: Earlier | None
 ) -> tuple[list[tuple[str, Maker]], Recommends]:
     """Return names of the starts and what draws them, and the kind of start that the fit follows where left open."""
-    if results:
-        seen = results[0].evidence
+    if result is not None:
+        seen = result.evidence
         how = replace(how, full_weight_share=how.full_weight_share * (1 - seen.n_distant_rows / seen.n_rows))
-        return [("consensus", partial(_given, result.labels)) for result in results], how
+        return [("search", partial(_given, result.labels))], how
     if not isinstance(asked.init, str):
         return [("given", partial(_given, _given_start(asked, engine, model)))], Start
     kinds = tried(len(engine.labels)) if asked.init == "auto" else [asked.init]
@@ -308,12 +242,12 @@ def _given(Ps: PerRow, rng: np.random.Generator) -> PerRow:
 
 
 # ------------------------------------------------------------------------------------------------ the metric
-def metric_of(asked: Asked, engine: Engine, dimensions: int) -> Named:
+def metric_of(asked: Asked, engine: Engine) -> Named:
     """Choose the metric of the fit, and say why it is that one."""
-    obstacle = _obstacle(asked, engine, dimensions)
+    obstacle = _obstacle(asked, engine)
     if asked.metric == "shared":
         if obstacle:
-            why = IMPOSSIBLE[obstacle].format(asked, asked.n_clusters, dimensions)
+            why = IMPOSSIBLE[obstacle].format(asked, asked.n_clusters, FEW_COLUMNS)
             if asked.always_metric:
                 raise ValueError(
                     f"{asked.estimator} cannot work with {why.partition(':')[0]}: fill them in, or take SPMTC."
@@ -328,16 +262,9 @@ def metric_of(asked: Asked, engine: Engine, dimensions: int) -> Named:
         return "euclidean", "unit rows"
     if not asked.undecided:
         return "euclidean", "fixed within_weight"
-    if engine.summary.entries.shape[1] > 1:  # entries are counted of sparse rows alone
-        return "euclidean", "counts" if _counts(engine) else "sparse rows"
-    if min(engine.n_features, sum(engine.sizes)) > dimensions:
-        return "euclidean", "many features"
+    if engine.summary.entries.shape[1] > 1 and _counts(engine):  # entries are counted of sparse rows alone
+        return "euclidean", "counts"
     return "shared", "default"
-
-
-def candidates_decide(metric: str, reason: str) -> bool:
-    """Tell whether candidates with a shared metric decide about the tasks, whatever the metric of the fit is."""
-    return metric == "shared" or reason in ("sparse rows", "many features")
 
 
 def _counts(engine: Engine) -> bool:
@@ -346,7 +273,7 @@ def _counts(engine: Engine) -> bool:
     return all(bool(np.all(block.X.data == np.round(block.X.data))) for block in some)
 
 
-def _obstacle(asked: Asked, engine: Engine, dimensions: int) -> str:
+def _obstacle(asked: Asked, engine: Engine) -> str:
     """Tell what makes a shared metric impossible; nothing: ""."""
     if not asked.coupling.free_origin:
         return "coupling"
@@ -357,18 +284,8 @@ def _obstacle(asked: Asked, engine: Engine, dimensions: int) -> str:
         return "subspace"
     if asked.task_offset == "scale":
         return "scale"
-    wide = min(engine.n_features, sum(engine.sizes)) > dimensions
-    return "gaps" if engine.gaps and wide and asked.metric == "shared" else ""
-
-
-def unused_clusters_per_task(reason: str) -> str:
-    """Say that nothing decides which task holds which cluster."""
-    start = "init='consensus', or 'auto' with within_weight='auto', is needed"
-    why = {"start": start, "set": "metric='euclidean' is set: take metric='auto' or 'shared'"}
-    return (
-        "n_clusters_per_task needs fits with a shared metric that decide which clusters a task holds, and there are "
-        f"none: {why.get(reason, f'the metric is Euclidean because of {reason!r}')}."
-    )
+    wide = min(engine.n_features, sum(engine.sizes)) > FEW_COLUMNS
+    return "gaps" if engine.gaps and wide else ""
 
 
 def clusters_per_task(value: Given, n_clusters: int, labels: Array) -> Array | None:

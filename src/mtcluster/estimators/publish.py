@@ -76,7 +76,7 @@ def fitted_model(engine: Engine, plan: Plan, run: Run) -> Fitted:
         model=model,
         centers=centers,
         task_offset=decisions.task_offset,
-        decided=decisions.consensus is not None and decisions.consensus.n_candidates > 0,
+        decided=decisions.search is not None and decisions.search.n_candidates > 0,
         sizes=sizes,
         support=support(Ms, sizes, shares) if plan.support is None else plan.support,
         has=np.broadcast_to(engine.summary.observed > 0, (m, d)).copy(),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._utils.tables import Table, sentences_and_table
-from ..consensus.decisions import ConsensusEvidence, Decisions
+from ..search.decisions import SearchEvidence, Decisions
 from ..core.arrays import host
 from ..core.couplings import COUPLINGS
 from ..core.geometry import Tied
@@ -123,7 +123,7 @@ def describe(subject: Subject, made: Decisions) -> dict[str, list[str]]:
     if subject.selection is not None:
         told["Number of clusters"] = [number_sentence(subject.selection, subject.n_clusters)]
     earlier = joined or drift is not None  # then the rows are not those that the fit started from
-    told["Start"] = [_start(made, made.consensus.n_rows if earlier and made.consensus is not None else n, m)]
+    told["Start"] = [_start(made, made.search.n_rows if earlier and made.search is not None else n, m)]
     if made.within_weight_reason != "none":
         told["Metric"] = [_metric(made)]
         told["Sharing"] = _sharing(made, fitted.within_weight, subject.tasks)
@@ -169,10 +169,10 @@ def _joined(subject: Subject) -> list[str]:
 def _start(made: Decisions, n: int, m: int) -> str:
     if made.start == "given":
         return "Start: the memberships given as init."
-    if made.start != "consensus" or made.consensus is None:
+    if made.start != "consensus" or made.search is None:
         best = f"; of {made.n_starts} starts, the fit with the lowest sum of losses was kept" * (made.n_starts > 1)
         return f"Start: {made.start}{best}."
-    found = made.consensus
+    found = made.search
     seen = f"all {count(n, 'row')}" if found.n_rows == n else f"{found.n_rows} of the {count(n, 'row')}"
     differ = "how much tasks share, how much " if m > 1 else "how much "
     fits = f"{found.n_members} quick fits that differ in {differ}rows follow their neighbours and where they started"
@@ -199,7 +199,7 @@ def _metric(made: Decisions) -> str:
     if made.metric_reason == "set":
         return "Metric: Euclidean, as set."
     line = f"Metric: Euclidean, because {EUCLIDEAN[made.metric_reason]}."
-    if made.consensus is not None and made.consensus.n_candidates:
+    if made.search is not None and made.search.n_candidates:
         return f"{line} The fits that decided about the tasks had a shared metric, in fewer dimensions."
     return line
 
@@ -213,9 +213,9 @@ def _sharing(made: Decisions, weights: Any, tasks: list[Any]) -> list[str]:
         return [
             f"Sharing: within_weight={weights[0]:g} for all tasks; coupling={made.coupling!r} allows one value only."
         ]
-    if made.within_weight_reason == "set" or made.consensus is None:
+    if made.within_weight_reason == "set" or made.search is None:
         return [f"Sharing: within_weight={weights[0]:g}, as set."]
-    found = made.consensus
+    found = made.search
     told = [f"{task!r} ({words})" for task, words in zip(tasks, _evidence(found), strict=False)]  # others joined later
     together, alone = ([text for text, w in zip(told, weights, strict=False) if (w == 1) == left] for left in (0, 1))
     lines = [f"Sharing: {_drawn(made, found, weights[weights < 1])} {named('task', together)}."] if together else []
@@ -227,7 +227,7 @@ def _sharing(made: Decisions, weights: Any, tasks: list[Any]) -> list[str]:
     return [*lines, _thresholds(found)]
 
 
-def _evidence(found: ConsensusEvidence) -> list[str]:
+def _evidence(found: SearchEvidence) -> list[str]:
     """Say what stands for or against sharing, of each task."""
     kin = [f"relatedness {max(value, 0):.2f}" for value in found.relatedness]
     if found.agreement is None:
@@ -235,7 +235,7 @@ def _evidence(found: ConsensusEvidence) -> list[str]:
     return [f"agreement {max(value, 0):.2f}, {text}" for value, text in zip(found.agreement, kin, strict=True)]
 
 
-def _drawn(made: Decisions, found: ConsensusEvidence, weights: Any) -> str:
+def _drawn(made: Decisions, found: SearchEvidence, weights: Any) -> str:
     """Say how much tasks share."""
     if made.metric != "shared":
         return f"within_weight={weights.min():g} for"
@@ -249,7 +249,7 @@ def _drawn(made: Decisions, found: ConsensusEvidence, weights: Any) -> str:
     )
 
 
-def _thresholds(found: ConsensusEvidence) -> str:
+def _thresholds(found: SearchEvidence) -> str:
     if found.agreement is None:
         return (
             "  Relatedness is that to the most similar task, at most 1, by the clusters that both hold; 1 if that is a "
@@ -283,7 +283,7 @@ def _offset(made: Decisions, subject: Subject) -> str:
 def _by_criterion(made: Decisions) -> str:
     """Say whether tasks have offsets, by the best candidates with and without them."""
     matched = made.task_offset == "matched"
-    values = (made.consensus.criterion if made.consensus is not None else None) or {}
+    values = (made.search.criterion if made.search is not None else None) or {}
     what = "estimated from the clusters that tasks have in common" if matched else "none"
     if len(values) < 2:
         return f"{what}; no candidate {'without' if matched else 'with'} them was among the best."

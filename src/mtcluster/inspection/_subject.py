@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ..certainty import Selection
-from ..consensus import Decisions, Matching
+from ..search import Decisions, Matching
 from ..core.arrays import Array, host
 from ..core.fitted import Fitted, RowResults
 from ..core.geometry import Tied

@@ -28,8 +28,8 @@ from ..estimators.publish import public
 from ._soundness import complete, estimators_in
 
 OURS = {  # modules, and their classes that files may hold
-    "_utils.tables": "Table", "certainty.selection": "Selection", "consensus.consensus": "Consensus",
-    "consensus.decisions": "ConsensusEvidence Decisions Matching", "core.centers": "Centers",
+    "_utils.tables": "Table", "certainty.selection": "Selection", "search.search": "Search",
+    "search.decisions": "SearchEvidence Decisions Matching", "core.centers": "Centers",
     "core.couplings": "Projection Reconstruction", "core.covariances": "Diagonal Full Spherical",
     "core.fitted": "Fitted Groups RowResults", "core.geometry": "Identity Tied",
     "core.memberships": "Binary NonNegative Responsibilities", "core.model": "Model", "core.novelty": "Ordinary",

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from .._sklearn_compat import check_parameters
-from ..consensus import Decisions
+from ..search import Decisions
 from ..core.arrays import Array, host
 from ..core.fitted import Fitted
 from ..core.geometry import Tied

@@ -8,7 +8,7 @@ from typing import Any
 from sklearn.utils import check_random_state
 
 from ..certainty import Selection
-from ..consensus import Consensus
+from ..search import Search
 from ..estimators import SPMTC
 from ..estimators.input import open_rows
 from ..estimators.numbers import choose_number, read_numbers
@@ -73,4 +73,4 @@ def select_n_clusters(
     numbers = read_numbers(n_clusters)
     reader, rng = SPMTC(), check_random_state(random_state)
     with open_rows(reader, X, tasks, reset=True, sample_weight=sample_weight, centered=True) as engine:
-        return choose_number(engine, Consensus(), numbers, rng, verbose)
+        return choose_number(engine, Search(), numbers, rng, verbose)

@@ -14,8 +14,8 @@ from ..certainty import Evidence, View, gather, judge, view_of
 from ..certainty.agreement import agreement
 from ..certainty.refits import Part, Setting, centered, located, refit
 from ..certainty.valleys import ratios
-from ..consensus import Consensus
-from ..consensus.embedding import task_offsets
+from ..search import Search
+from ..search.view import task_offsets
 from ..core.arrays import Array, host
 from ..core.gaps import empty_rows
 from ..core.model import Model
@@ -26,7 +26,7 @@ from ..engines import Engine
 from ..estimators import SPMTC
 from ..estimators.baselines import PerTask
 from ..estimators.input import open_rows
-from ..estimators.plan import candidates_decide
+
 from ..estimators.progress import bar
 from ._stability_result import Stability, table_of
 
@@ -119,7 +119,7 @@ def stability(
         codes = np.where(rows_without_values(engine), -1, codes)
         names = engine.labels.tolist()
         frame = _frame(model, names, c)
-        view = view_of(engine, Consensus(), frame.offset, frame.measured, (seed, seed))
+        view = view_of(engine, Search(), frame.offset, frame.measured, (seed, seed))
         own = [labels[codes == k] + noise for k in range(len(names))]
         setting = _setting(view, own, c, frame)
         [found] = gather(view, [setting], n_refits, REFERENCES, SEEDINGS, seed, tell=step)

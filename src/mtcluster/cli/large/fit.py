@@ -8,7 +8,6 @@ from time import perf_counter
 from typing import Any
 
 from ..._utils.text import count
-from ...consensus import shared_embeddings
 from ...core.arrays import Array
 from ...estimators.progress import watched
 from ...inspection._relations import relations
@@ -34,7 +33,7 @@ def run_large(arguments: Namespace, console: Console) -> dict[str, Any]:
     seconds: dict[str, float] = {}
     units = READING + modelling.units_of(arguments) + WRITING
     new_folder = folder.new_folder(arguments.out, force=arguments.force)
-    with new_folder as out, console.working(units), shared_embeddings(), place.working(arguments, out) as values:
+    with new_folder as out, console.working(units), place.working(arguments, out) as values:
         with timed(seconds, "read"):
             large = prepare(arguments, console, values)
         with timed(seconds, "fit"), modelling.noted() as notes:

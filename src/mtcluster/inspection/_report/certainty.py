@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...certainty import MEANINGS
-from ...consensus import Decisions
+from ...search import Decisions
 from .._certainty import plain_selection, plain_stability
 from .._subject import Subject
 from .._words import count, listed, percent, text
@@ -63,7 +63,7 @@ def _confidence(found: dict[str, Any]) -> list[str]:
 
 def _consensus(made: Decisions | None) -> str:
     """Say what the fits tell that a consensus was made of."""
-    found = None if made is None else made.consensus
+    found = None if made is None else made.search
     if found is None:
         return ""
     fits = f"{found.n_members} quick fits"

@@ -10,58 +10,55 @@ from ..core.arrays import Array
 
 
 @dataclass(frozen=True)
-class ConsensusEvidence:
-    """What a consensus of quick fits showed about the tasks.
+class SearchEvidence:
+    """What a search showed about the rows and the tasks.
 
     Attributes
     ----------
-    agreement : array of shape (m,) or None
-        Adjusted Rand index between the clusters of each task on its own and the consensus; 1 for a single task. None
-        with a shared metric.
+    n_candidates : int
+        Number of labellings that were compared.
+    n_rows : int
+        Number of rows that were searched.
+    n_dimensions : int
+        Number of dimensions that they were seen in.
+    n_distant_rows : int
+        Number of these rows that did not count because they have no near neighbours.
+    smoothing : float
+        How far rows were moved towards their neighbours, from 0 to 1.
+    gain : float
+        By how many nats a row is more probable with these clusters than with one for all rows.
+    centers, offsets, own : float
+        Variances, in units of the covariance within clusters, of the centres of the clusters, of the location of tasks
+        (0: they lie alike), and of centres of tasks around the shared ones (0: all tasks have the same).
+    scaled : bool
+        Whether the rows are more probable if tasks may differ in the spread of each column.
     relatedness : array of shape (m,)
         Relatedness of each task to the task that is most like it; 1 for a single task.
-    unanimity : float
-        Share of the members that agree on the cluster of a row, averaged over rows.
-    n_members : int
-        Number of fits that voted.
-    n_rows : int
-        Number of rows that they saw.
-    n_dimensions : int
-        Number of dimensions that they saw these rows in.
-    n_distant_rows : int
-        Number of these rows that counted less because they lie far from all others.
-    min_agreement, min_relatedness : float
-        Thresholds below which a task is left alone.
-    min_rows : int
-        Rows per cluster that a task needs before it can be left alone.
-    n_candidates : int
-        With a shared metric, the number of fits from which those that voted were taken; else 0.
-    criterion : dict of bool to float, or None
-        With a shared metric and several tasks, the least value of the criterion with offsets (True) and without
-        (False), as far as they were tried: twice the nats of a row.
-    gain : float or None
-        With a shared metric, by how much the criterion is lower than that of one cluster for all rows.
-    shrinkage : float
-        With a shared metric, by how many rows centres of tasks are drawn to the shared ones; infinite: they are these.
+    margins : array of shape (m, c)
+        For a cluster that a task holds, the nats that are lost if its rows there go to the next best cluster. For one
+        that it lacks, minus the nats that are lost if rows of the task come to it.
     """
 
-    agreement: Array | None
-    relatedness: Array
-    unanimity: float
-    n_members: int
+    n_candidates: int
     n_rows: int
     n_dimensions: int
     n_distant_rows: int
-    min_agreement: float
-    min_relatedness: float
-    min_rows: int
-    n_candidates: int = 0
-    criterion: dict[bool, float] | None = None
-    shrinkage: float = float("inf")
-    gain: float | None = None
+    smoothing: float
+    gain: float
+    centers: float
+    offsets: float
+    own: float
+    scaled: bool
+    relatedness: Array
+    margins: Array
+
+    @property
+    def shrinkage(self) -> float:
+        """By how many rows centres of tasks are drawn to the shared ones; infinite: they are these."""
+        return 1 / self.own if self.own else float("inf")
 
     def __str__(self) -> str:
-        return f"{self.n_members} fits of {self.n_rows} rows in {self.n_dimensions} dimensions"
+        return f"{self.n_candidates} labellings of {self.n_rows} rows in {self.n_dimensions} dimensions"
 
 
 @dataclass(frozen=True)
@@ -71,29 +68,26 @@ class Decisions:
     Attributes
     ----------
     start : str
-        "consensus", "given" (memberships passed as `init`), or the kinds of start that were tried, such as
-        "per-task and pooled".
+        "search", "given" (memberships passed as `init`), or the kinds of start that were tried, such as "per-task and
+        pooled".
     n_starts : int
-        Number of starts. Of consensuses with a shared metric the best by the criterion was taken, of other starts the
-        fit with the lowest sum of losses.
+        Number of starts. Of searches that of the highest evidence was taken, of other starts the fit with the lowest
+        sum of losses.
     coupling : str
         The shared term of the loss.
     membership : str
         Form of the memberships.
     membership_reason : {"set", "default"}
         Whether the form was chosen by the user.
-    within_weight_reason : {"set", "consensus", "one task", "geometry", "coupling", "none"}
+    within_weight_reason : {"set", "evidence", "one task", "geometry", "coupling", "none"}
         Where `fitted_.within_weight` comes from. "geometry": no two tasks have a common column. "coupling": the
         coupling allows one value for all tasks only. "none": the estimator has no within-task term.
     task_offset : str
         How the location of tasks was treated.
     task_offset_reason : str
-        Why: "set" by the user; by the "criterion" of the candidates (`consensus.criterion`); by the "gain", how much
-        tighter pooled clusters become (`offset_gain`); "unit rows" are directions; there is "one task"; no two tasks
-        have a common column ("geometry"); "fixed within_weight" gives the plain model; the coupling or the memberships
-        do not allow offsets ("unsupported").
-    offset_gain : float or None
-        Share by which pooled k-means becomes tighter when the mean of each task is removed; None if not measured.
+        Why: "set" by the user; by the "evidence" of the search; "unit rows" are directions; there is "one task"; no two
+        tasks have a common column ("geometry"); "fixed within_weight" gives the plain model; the coupling or the
+        memberships do not allow offsets ("unsupported").
     weighting : str
         Weighting rule of the examples; "none" without pacing.
     full_weight_share : float
@@ -103,10 +97,10 @@ class Decisions:
     metric : {"euclidean", "shared"}
         How distances are measured.
     metric_reason : str
-        Why: "set" by the user, "default", or what stands against a shared metric: "unit rows", "counts", "sparse rows",
-        "many features", "no clear clusters", "fixed within_weight", "membership", "coupling", "subspace", "scale".
-    consensus : ConsensusEvidence or None
-        Evidence of the consensus; None if none was formed.
+        Why: "set" by the user, "default", or what stands against a shared metric: "unit rows", "counts", "gaps" in many
+        features, "fixed within_weight", "membership", "coupling", "subspace", "scale".
+    search : SearchEvidence or None
+        What the search showed; None if there was none.
     """
 
     start: str
@@ -116,7 +110,6 @@ class Decisions:
     within_weight_reason: str
     task_offset: str
     task_offset_reason: str
-    offset_gain: float | None
     n_starts: int = 1
     weighting: str = "none"
     full_weight_share: float = 1.0
@@ -124,7 +117,7 @@ class Decisions:
     warmup_iter: int = 0
     metric: str = "euclidean"
     metric_reason: str = "set"
-    consensus: ConsensusEvidence | None = None
+    search: SearchEvidence | None = None
 
     @property
     def _table(self) -> Table:

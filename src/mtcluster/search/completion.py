@@ -1,7 +1,7 @@
-"""Missing values of a sample: what is expected in their place, so that members and candidates see whole rows.
+"""Missing values of a sample: what is expected in their place, so that a search sees whole rows.
 
 Narrow rows follow the model itself (`core.gaps`): at first one cluster per task, or many small ones, with a covariance
-that all share; then the clusters that were found. Wide rows follow their leading directions, as the embedding does.
+that all share; then the clusters that were found. Wide rows follow their leading directions, as a search does.
 """
 
 from __future__ import annotations
@@ -11,13 +11,12 @@ import numpy as np
 from ..core.arrays import Array
 from ..core.blocks import Block, Blocks, make_block
 from ..core.gaps import completed
-from ..core.geometry import STRENGTH, Tied
+from ..core.geometry import Tied
 from ..core.model import Model
 from ..core.sharing import Shrink
 from ..core.solver import alternate, first_state
 from ..core.starts import kmeans
-from .members import blocks_of
-from .scales import VALUE_ROUNDING, whitened, within_covariance
+from .rows import VALUE_ROUNDING, within_covariance
 
 FREE = 1e-9  # κ: the centre of a task is the mean of its rows
 SMALL_CLUSTER, FEWEST_SMALL, MOST_SMALL_CLUSTERS = (
@@ -31,11 +30,6 @@ COMPLETION_ITER, FEW_ITER, COMPLETION_TOL = (
     1e-3,
 )  # of a model, and of one whose many clusters only stand for a density
 COMPLETED_DIRECTIONS, COMPLETION_ROUNDS = 10, 20  # that wide rows follow, and how often these are found again
-
-
-def has_gaps(sample: list[Block]) -> bool:
-    """Tell whether values are missing."""
-    return any(block.observed is not None for block in sample)
 
 
 def complete(sample: list[Block], dimensions: int) -> list[Block]:
@@ -53,8 +47,9 @@ def complete(sample: list[Block], dimensions: int) -> list[Block]:
     if many < FEWEST_SMALL:
         return found
     us = [block.u.astype(np.float64) for block in sample]
-    cov = within_covariance([_rows(block) for block in found], us, None, STRENGTH)
-    white = blocks_of(whitened([_rows(block) for block in found], cov), us, 1.0)
+    cov = within_covariance([_rows(block) for block in found], us, None)
+    turn = np.linalg.cholesky(np.linalg.inv(cov))
+    white = [make_block(Y, u, Y.mean(axis=0)) for Y, u in ((_rows(b) @ turn, u) for b, u in zip(found, us, strict=True))]
     labels = [P[0] for P in kmeans(white, many, np.random.default_rng(0)).state.Ps]
     model = Model(many, Shrink.of(np.inf), many, geometry=Tied.of(cov))
     return by_clusters(sample, model, labels, FEW_ITER)

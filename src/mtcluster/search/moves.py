@@ -1,0 +1,141 @@
+"""Moves: cut a cluster in two and make one of two others, and fit again, while the evidence rises."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import combinations
+
+import numpy as np
+from sklearn.cluster import KMeans
+
+from ..core.arrays import Array
+from ..core.evidence import Judged
+from .mixtures import Frame, fit_mixtures, place
+from .rows import Rows, whitener
+
+MOST_MOVES = 30
+TRIED = 4  # moves that are tried side by side before a search ends
+LOOKED_AT = 1000  # rows of a cluster that tell where it may be cut
+LEAST_CUT = 4  # rows of a cluster that may be cut
+ITERATIONS = 40
+NEXT_TO = 2  # clusters that the rows of a task and a cluster may go to
+RAISES = 1e-6  # nats by which the evidence has to rise
+
+
+def improved(
+    judge: Callable[[Array], Judged], rows: Rows, labels: Array, c: int, frame: Frame, rng: np.random.Generator
+) -> Array:
+    """Return labels of higher evidence, if moves find any. `judge` tells the evidence of labels."""
+    best, tried = judge(labels).value, set[object]()
+    for _ in range(MOST_MOVES):
+        moved = _proposals(rows, labels, c, frame, rng, tried)
+        if not len(moved):
+            break
+        found = fit_mixtures(rows, moved, c, frame, ITERATIONS)
+        values = [judge(one).value for one in found]
+        lead = int(np.argmax(values))
+        if values[lead] <= best + RAISES:
+            break
+        labels, best = found[lead], values[lead]
+    return labels
+
+
+def _proposals(rows: Rows, labels: Array, c: int, frame: Frame, rng: np.random.Generator, tried: set[object]) -> Array:
+    """Return labels (R, n) after the moves that promise most, of those that were not tried before."""
+    N, T = rows.sums(labels, c)
+    centers, b, _ = place(N[None], T[None], frame)
+    size = N.sum(axis=0)
+    Y = rows.Y - b[0][rows.ids]
+    L = whitener(Y - centers[0][labels], rows.u, rows.round)
+    Y, mu, n = Y @ L, centers[0] @ L, rows.u.sum()
+    live, empty = np.flatnonzero(size > 0), np.flatnonzero(size == 0)
+    apart = ((mu[:, None] - mu) ** 2).sum(axis=2)
+    both = np.outer(size, size) / np.maximum(size[:, None] + size, 1)
+    cost = n * np.log1p(both * apart / n)  # of two clusters that become one, about
+    cuts = [cut for j in live for cut in _cut(Y, rows.u, labels, j, n, rng)]
+    cuts = sorted(cuts, key=lambda cut: -cut[0])[:TRIED]
+    moves: list[tuple[float, int, Array, tuple[int, int] | None]]
+    if len(empty):
+        moves = [(gain, j, half, None) for gain, j, half in cuts]
+    else:
+        pairs = list(combinations(live.tolist(), 2))
+        moves = [(gain - cost[pair], j, half, pair) for gain, j, half in cuts for pair in pairs if j not in pair]
+    found = []
+    for _, j, half, pair in sorted(moves, key=lambda move: -move[0])[: 10 * TRIED]:
+        key = (round(size[j]), None if pair is None else tuple(np.round(size[list(pair)])))
+        if key in tried or len(found) == TRIED:
+            continue
+        tried.add(key)
+        new = labels.copy()
+        if pair is not None:
+            new[new == pair[1]] = pair[0]
+        new[half] = empty[0] if pair is None else pair[1]
+        found.append(new)
+    return np.array(found)
+
+
+def _cut(
+    Y: Array, u: Array, labels: Array, j: int, n: float, rng: np.random.Generator
+) -> list[tuple[float, int, Array]]:
+    """Return how much cutting cluster j in two would gain, about, and the rows of one half; []: it cannot be cut."""
+    at = np.flatnonzero((labels == j) & (u > 0))
+    if len(at) < LEAST_CUT:
+        return []
+    some = at if len(at) <= LOOKED_AT else rng.choice(at, LOOKED_AT, replace=False)
+    model = KMeans(2, n_init=2, max_iter=12, random_state=int(rng.integers(2**31))).fit(Y[some])
+    own = np.flatnonzero(labels == j)
+    half = model.predict(Y[own]) == 1
+    k, size = int(half.sum()), len(own)
+    if not 0 < k < size:
+        return []
+    apart = ((model.cluster_centers_[0] - model.cluster_centers_[1]) ** 2).sum()
+    return [(-n * np.log(max(1 - k * (size - k) / size * apart / n, 1e-6)), int(j), own[half])]
+
+
+def regrouped(rows: Rows, labels: Array, c: int, judged: Judged) -> tuple[Array, Array]:
+    """Compute by how much the evidence falls if a task gives the rows of one cluster to another, or swaps both.
+
+    Returns the evidence that is lost (B,), and (B, 4) the task, the two clusters, and whether they are swapped. Of each
+    group the clusters that lie nearest are tried.
+    """
+    N, T = rows.sums(labels, c)
+    centers = T.sum(axis=0) / np.maximum(N.sum(axis=0), 1e-9)[:, None]
+    own = T / np.maximum(N, 1e-9)[..., None]
+    own = own - (N[..., None] * (own - centers)).sum(axis=1, keepdims=True) / np.maximum(N.sum(axis=1), 1e-9)[:, None, None]
+    spread = np.maximum(np.diag(rows.XX) / rows.u.sum(), 1e-300)
+    moves = []
+    for k, j in np.argwhere(N > 0):
+        away = ((own[k, j] - centers) ** 2 / spread).sum(axis=1)
+        away[j] = np.inf
+        for l in np.argsort(away, kind="stable")[: min(NEXT_TO, c - 1)]:
+            moves += [(k, j, l, 0)] + [(k, j, l, 1)] * bool(N[k, l] > 0)
+    if not moves:
+        return np.zeros(0), np.zeros((0, 4), dtype=int)
+    asked = np.array(moves)
+    k, j, l, swap = asked.T
+    sizes, sums = N[k], T[k]  # of the tasks, after each of the moves
+    at, stay = np.arange(len(asked)), swap.astype(bool)
+    for found, known in ((sizes, N), (sums, T)):
+        both = stay.reshape(-1, *[1] * (known.ndim - 2))
+        found[at, l] = known[k, j] + np.where(both, 0, known[k, l])
+        found[at, j] = np.where(both, known[k, l], 0)
+    return -rows.evidence.gains(N, T, judged, k, sizes, sums), asked
+
+
+def settled(rows: Rows, labels: Array, c: int, judge: Callable[[Array], Judged]) -> Array:
+    """Return labels after regrouping tasks for as long as that raises the evidence."""
+    judged = judge(labels)
+    for _ in range(MOST_MOVES):
+        lost, moves = regrouped(rows, labels, c, judged)
+        if not len(lost) or lost.min() >= -RAISES:
+            break
+        k, j, l, swap = moves[lost.argmin()]
+        new, own = labels.copy(), rows.ids == k
+        new[own & (labels == j)] = l
+        if swap:
+            new[own & (labels == l)] = j
+        after = judge(new)
+        if after.value <= judged.value + RAISES:
+            break
+        labels, judged = new, after
+    return labels
