@@ -1,4 +1,4 @@
-"""How far refits agree with the labels at hand: by row, by cluster, and by cluster and task."""
+"""How far labellings of the same rows agree: by row, by cluster, and by cluster and task."""
 
 from __future__ import annotations
 
@@ -8,54 +8,45 @@ import numpy as np
 
 from ..core.arrays import Array
 from ..core.relations import match
-from .refits import Refitted
 
 
 @dataclass(frozen=True)
 class Agreement:
-    """What R refits say about n rows."""
+    """What R refits say about labels of n rows."""
 
-    orders: Array  # (R, m, c) the cluster that each cluster of a refit is matched with, in each task
     kept: Array  # (R, n) which rows keep their cluster
+    within: Array  # (R, n) likewise where the clusters of each task are matched on their own
     clusters: Array  # (R, c) Jaccard index of each cluster with its match; NaN: it has no rows
     cells: Array  # (R, m, c) likewise within each task
 
 
-def agreement(fits: Refitted, codes: Array, weights: Array) -> Agreement:
-    """Match the clusters of each refit with those at hand, by the rows that they have in common.
+def agreement(labels: Array, others: Array, codes: Array) -> Agreement:
+    """Match the clusters of other labellings (R, n) with those of labels (n,), by the rows that they have in common.
 
-    Clusters of tasks that share are matched together, those of a task that was left alone within it: there, numbers
-    mean nothing to others. Of a task that a refit left out, only rows of clusters that the others hold are compared.
+    `codes` (n,) are the tasks of the rows; −1 is a label of its own.
     """
-    setting, m = fits.setting, len(fits.setting.labels)
-    own, c, R = np.concatenate(setting.labels), setting.n_clusters, len(fits.labels)
-    tables = np.zeros((R, m, c, c))
-    compared = np.ones((R, len(own)), dtype=bool)
-    for r, part in enumerate(fits.parts):
-        np.add.at(tables[r], (codes, fits.labels[r], own), weights)
-        if part.left_out:
-            compared[r] = setting.held_without(part.left_out)[own]
-    orders = np.zeros((R, m, c), dtype=int)
-    for r, part in enumerate(fits.parts):
-        together = ~setting.alone
-        together[part.left_out] = False  # they are judged by a matching that does not know them
-        if together.any():
-            orders[r, ~setting.alone] = match(tables[r, together].sum(axis=0))
-        for k in np.flatnonzero(setting.alone):
-            orders[r, k] = match(tables[r, k])
-    renamed = np.take_along_axis(orders[:, codes], fits.labels[:, :, None], axis=2)[:, :, 0]
-    cells = np.full((R, m, c), np.nan)
-    clusters = np.full((R, c), np.nan)
-    for r in range(R):
-        w = weights * compared[r]
+    own, found = labels - min(labels.min(initial=0), 0), others - min(others.min(initial=0), 0)
+    c, m, R = int(max(own.max(initial=0), found.max(initial=0))) + 1, int(codes.max(initial=0)) + 1, len(found)
+    same, alike = np.zeros(found.shape, dtype=bool), np.zeros(found.shape, dtype=bool)
+    cells, clusters = np.full((R, m, c), np.nan), np.full((R, c), np.nan)
+    for r, other in enumerate(found):
+        tables = np.zeros((m, c, c))
+        np.add.at(tables, (codes, other, own), 1)
+        renamed = match(tables.sum(axis=0))[other]
+        same[r] = renamed == own
+        alike[r] = np.stack([match(table) for table in tables])[codes, other] == own
         both, ours, theirs = (np.zeros((m, c)) for _ in range(3))
-        same = renamed[r] == own
-        np.add.at(both, (codes, own), w * same)
-        np.add.at(ours, (codes, own), w)
-        np.add.at(theirs, (codes, renamed[r]), w)
+        np.add.at(both, (codes, own), same[r])
+        np.add.at(ours, (codes, own), 1)
+        np.add.at(theirs, (codes, renamed), 1)
         either = ours + theirs - both
-        with np.errstate(invalid="ignore", divide="ignore"):
-            cells[r] = np.where(ours > 0, both / either, np.nan)
-            clusters[r] = np.where(ours.sum(axis=0) > 0, both.sum(axis=0) / either.sum(axis=0), np.nan)
-    kept = np.where(compared, renamed == own, True)
-    return Agreement(orders, kept, clusters, cells)
+        cells[r] = np.where(ours > 0, both / np.maximum(either, 1), np.nan)
+        clusters[r] = np.where(ours.any(axis=0), both.sum(axis=0) / np.maximum(either.sum(axis=0), 1), np.nan)
+    return Agreement(same, alike, clusters, cells)
+
+
+def known_mean(values: Array) -> Array:
+    """Compute the mean over the first axis of what is known; NaN where nothing is."""
+    known = np.isfinite(values)
+    total = np.where(known, values, 0).sum(axis=0)
+    return np.where(known.any(axis=0), total / np.maximum(known.sum(axis=0), 1), np.nan)

@@ -92,8 +92,14 @@ class Evidence:
         """
         groups = Groups(N, T, self.XX)
         several = np.count_nonzero(N.sum(axis=1)) > 1
-        grids = (CENTERS, OFFSETS if offsets and several else OFFSETS[:1], OWN_CENTERS if own and several else OWN_CENTERS[:1])
-        best = self._best_prior(groups, np.array([grid[len(grid) // 2] if k < 2 else 0.0 for k, grid in enumerate(grids)]))
+        grids = (
+            CENTERS,
+            OFFSETS if offsets and several else OFFSETS[:1],
+            OWN_CENTERS if own and several else OWN_CENTERS[:1],
+        )
+        best = self._best_prior(
+            groups, np.array([grid[len(grid) // 2] if k < 2 else 0.0 for k, grid in enumerate(grids)])
+        )
         for _ in range(ROUNDS):  # the variances one after the other, with Ψ as it is best for the last ones
             v = np.array(best.effects)
             for k, grid in enumerate(grids):
@@ -115,7 +121,9 @@ class Evidence:
         now = TaskTerms.of(N, T, at.effects)
         Q, X, inner, log_K = (values.sum(axis=0) for values in now)
         Q = Q + self.XX
-        before = self._value(*_without_clusters(Q[None], X[None], inner[None], log_K[None], at.effects.centers), at.prior)[0]
+        before = self._value(
+            *_without_clusters(Q[None], X[None], inner[None], log_K[None], at.effects.centers), at.prior
+        )[0]
         found, d = [], len(self.XX)
         for some in np.array_split(np.arange(len(tasks)), max(len(tasks) * d * d // MOST_NUMBERS, 1)):
             then, k = TaskTerms.of(sizes[some], sums[some], at.effects), tasks[some]

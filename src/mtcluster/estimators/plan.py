@@ -146,6 +146,8 @@ def make_plan(
         )  # fmt: skip
         result = max((find() for _ in range(n_tries)), key=lambda one: one.evidence.gain)
         model = _decided(asked, model, result)
+        if metric == "shared" and not model.geometry.estimated:  # what was found there is no ellipse
+            metric, reason = "euclidean", "neighbours"
     elif metric == "shared":
         model = how.metric(engine, model, random_state)
     if offset == "auto":

@@ -35,9 +35,8 @@ NO_OFFSET = {
 EUCLIDEAN = {
     "unit rows": "all rows have the same length, so they are directions, which the cosine compares",
     "counts": "the rows are sparse counts, whose clusters are far from elliptical",
-    "sparse rows": "the rows are sparse",
-    "many features": "there are many features, in which one covariance cannot follow the clusters",
-    "no clear clusters": "fits with a shared metric found no clusters that stand apart",
+    "gaps": "values are missing in many features",
+    "neighbours": "rows follow their neighbours beyond what clusters tell, so clusters are not elliptical",
     "fixed within_weight": "a number for within_weight gives the plain model",
     "membership": "only binary memberships support another metric",
     "coupling": "only coupling='reconstruction' supports another metric",
@@ -104,7 +103,7 @@ def explain(model: Any, stability: Any = None) -> Explanation:
     >>> X, y, tasks = make_multitask_blobs(n_tasks=3, n_clusters=4, random_state=0)
     >>> explain(LSSMTC(n_clusters=4, random_state=0).fit(X, tasks=tasks))  # doctest: +ELLIPSIS
     LSSMTC: 4 clusters in 3 tasks, 300 rows.
-    Start: a consensus of the best 8 of 48 Gaussian mixtures...
+    Start: the most probable of ... labellings of all 300 rows in 10 dimensions...
     """
     subject = subject_of(model, "explain")
     if subject.decisions is None:
@@ -169,24 +168,20 @@ def _joined(subject: Subject) -> list[str]:
 def _start(made: Decisions, n: int, m: int) -> str:
     if made.start == "given":
         return "Start: the memberships given as init."
-    if made.start != "consensus" or made.search is None:
+    if made.start != "search" or made.search is None:
         best = f"; of {made.n_starts} starts, the fit with the lowest sum of losses was kept" * (made.n_starts > 1)
         return f"Start: {made.start}{best}."
     found = made.search
     seen = f"all {count(n, 'row')}" if found.n_rows == n else f"{found.n_rows} of the {count(n, 'row')}"
-    differ = "how much tasks share, how much " if m > 1 else "how much "
-    fits = f"{found.n_members} quick fits that differ in {differ}rows follow their neighbours and where they started"
-    if found.n_candidates:
-        differ = ", in offsets and in whether tasks have centres of their own" * (m > 1)
-        fits = (
-            f"the best {found.n_members} of {found.n_candidates} Gaussian mixtures that differ in their start{differ}"
-        )
     line = (
-        f"Start: a consensus of {fits}, on {seen} in {count(found.n_dimensions, 'dimension')}. On average "
-        f"{100 * found.unanimity:.0f} % of the fits agree on the cluster of a row."
+        f"Start: the most probable of {count(found.n_candidates, 'labelling')} of {seen} in "
+        f"{count(found.n_dimensions, 'dimension')}; it explains a row by {number(found.gain)} nats better than one "
+        "cluster for all does."
     )
+    if found.smoothing:
+        line += f" Rows were moved towards their neighbours first, by {100 * found.smoothing:.0f} % of a step."
     far = found.n_distant_rows
-    return f"{line} {count(far, 'row')} far from all others had a smaller weight in it." if far else line
+    return f"{line} {count(far, 'row')} far from all others did not count in it." if far else line
 
 
 def _metric(made: Decisions) -> str:
@@ -198,10 +193,7 @@ def _metric(made: Decisions) -> str:
         )
     if made.metric_reason == "set":
         return "Metric: Euclidean, as set."
-    line = f"Metric: Euclidean, because {EUCLIDEAN[made.metric_reason]}."
-    if made.search is not None and made.search.n_candidates:
-        return f"{line} The fits that decided about the tasks had a shared metric, in fewer dimensions."
-    return line
+    return f"Metric: Euclidean, because {EUCLIDEAN[made.metric_reason]}."
 
 
 def _sharing(made: Decisions, weights: Any, tasks: list[Any]) -> list[str]:
@@ -218,79 +210,41 @@ def _sharing(made: Decisions, weights: Any, tasks: list[Any]) -> list[str]:
     found = made.search
     told = [f"{task!r} ({words})" for task, words in zip(tasks, _evidence(found), strict=False)]  # others joined later
     together, alone = ([text for text, w in zip(told, weights, strict=False) if (w == 1) == left] for left in (0, 1))
-    lines = [f"Sharing: {_drawn(made, found, weights[weights < 1])} {named('task', together)}."] if together else []
+    lines = [f"Sharing: {_drawn(found, weights[weights < 1])} {named('task', together)}."] if together else []
     if alone:
         lines.append(
-            f"Left alone: {named('task', alone)}. What the other tasks share does not describe such a task, so it was "
-            "clustered on its own; its clusters have the numbers of those that match best."
+            f"Left alone: {named('task', alone)}. The rows of such a task are more probable with clusters of their own, "
+            "so it was clustered on its own; its clusters have the numbers of those that match best."
         )
-    return [*lines, _thresholds(found)]
+    return [*lines, "  Relatedness is that to the most similar task, at most 1, by the clusters that both hold."]
 
 
 def _evidence(found: SearchEvidence) -> list[str]:
-    """Say what stands for or against sharing, of each task."""
-    kin = [f"relatedness {max(value, 0):.2f}" for value in found.relatedness]
-    if found.agreement is None:
-        return kin
-    return [f"agreement {max(value, 0):.2f}, {text}" for value, text in zip(found.agreement, kin, strict=True)]
+    """Say how like each task is to the one most like it."""
+    return [f"relatedness {max(value, 0):.2f}" for value in found.relatedness]
 
 
-def _drawn(made: Decisions, found: SearchEvidence, weights: Any) -> str:
+def _drawn(found: SearchEvidence, weights: Any) -> str:
     """Say how much tasks share."""
-    if made.metric != "shared":
-        return f"within_weight={weights.min():g} for"
     if not weights.any() or np.isinf(found.shrinkage):
         return "within_weight=0, estimated: the shared centres alone describe"
     low, high = (f"{value:.2f}" for value in (weights.min(), weights.max()))
     values = low if low == high else f"{low} to {high}"
-    return (
-        f"within_weight {values}, estimated: centres of tasks are drawn to the shared ones as by "
-        f"{count(round(found.shrinkage), 'row')}, in"
-    )
-
-
-def _thresholds(found: SearchEvidence) -> str:
-    if found.agreement is None:
-        return (
-            "  Relatedness is that to the most similar task, at most 1, by the clusters that both hold; 1 if that is a "
-            f"single one. A task with at least {count(found.min_rows, 'row')} per cluster is left alone if it is below "
-            f"{found.min_relatedness:.2g}."
-        )
-    return (
-        "  Agreement is the adjusted Rand index between the clusters of the task on its own and the consensus; "
-        "relatedness is that to the most similar task. Both are at most 1. A task with at least "
-        f"{count(found.min_rows, 'row')} per cluster is left alone if agreement is below {found.min_agreement:g} or "
-        f"relatedness below {found.min_relatedness:g}."
-    )
+    rows = "less than one row" if found.shrinkage < 0.5 else count(round(found.shrinkage), "row")
+    return f"within_weight {values}, estimated: centres of tasks are drawn to the shared ones as by {rows}, in"
 
 
 def _offset(made: Decisions, subject: Subject) -> str:
     if made.task_offset_reason == "set":
         return f"Task offsets: task_offset={made.task_offset!r}, as set."
-    if made.task_offset_reason == "criterion":
-        return f"Task offsets: {_by_criterion(made)}{_largest_offset(subject) * (made.task_offset != 'none')}"
-    if made.offset_gain is None:
+    if made.task_offset_reason != "evidence" or made.search is None:
         return f"Task offsets: not removed, because {NO_OFFSET[made.task_offset_reason]}."
-    change = f"{100 * abs(made.offset_gain):.0f} % {'tighter' if made.offset_gain >= 0 else 'wider'}"
     if made.task_offset == "none":
-        return f"Task offsets: not removed; without the mean of each task, pooled clusters would be {change}."
+        return "Task offsets: none; the rows are more probable without them."
+    spread = ", and differ in the spread of their columns" * made.search.scaled
     return (
-        f"Task offsets: the mean of each task was removed from what tasks share, which makes pooled clusters {change}."
-        f"{_largest_offset(subject)}"
-    )
-
-
-def _by_criterion(made: Decisions) -> str:
-    """Say whether tasks have offsets, by the best candidates with and without them."""
-    matched = made.task_offset == "matched"
-    values = (made.search.criterion if made.search is not None else None) or {}
-    what = "estimated from the clusters that tasks have in common" if matched else "none"
-    if len(values) < 2:
-        return f"{what}; no candidate {'without' if matched else 'with'} them was among the best."
-    apart = number(abs(values[True] - values[False]))
-    return (
-        f"{what}; with them the criterion of the best candidate is {apart} {'lower' if matched else 'higher'} than "
-        "without (twice the nats of a row; offsets have to pay for themselves)."
+        "Task offsets: estimated from the clusters that tasks have in common; the rows are more probable if tasks lie "
+        f"apart{spread}.{_largest_offset(subject)}"
     )
 
 
@@ -312,8 +266,8 @@ def _iterations(made: Decisions, fractions: Any, n_iter: int) -> str:
     stages = "all rows at once"
     if n > 1:
         stages = f"{n} stages, from the easiest {100 * fractions[0]:.0f} % of the rows of each task to all rows"
-    if made.start == "consensus" and n_iter == n:
-        line = f"Fit: {stages}, one iteration{' each' * (n > 1)}: more would drift away from the consensus."
+    if made.start == "search" and n_iter == n:
+        line = f"Fit: {stages}, one iteration{' each' * (n > 1)}: more would drift away from the start."
     else:
         line = f"Fit: {stages}, {count(n_iter, 'iteration')} in total."
     if made.weighting not in WEIGHTINGS or made.full_weight_share == 1:

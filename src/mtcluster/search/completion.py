@@ -49,7 +49,9 @@ def complete(sample: list[Block], dimensions: int) -> list[Block]:
     us = [block.u.astype(np.float64) for block in sample]
     cov = within_covariance([_rows(block) for block in found], us, None)
     turn = np.linalg.cholesky(np.linalg.inv(cov))
-    white = [make_block(Y, u, Y.mean(axis=0)) for Y, u in ((_rows(b) @ turn, u) for b, u in zip(found, us, strict=True))]
+    white = [
+        make_block(Y, u, Y.mean(axis=0)) for Y, u in ((_rows(b) @ turn, u) for b, u in zip(found, us, strict=True))
+    ]
     labels = [P[0] for P in kmeans(white, many, np.random.default_rng(0)).state.Ps]
     model = Model(many, Shrink.of(np.inf), many, geometry=Tied.of(cov))
     return by_clusters(sample, model, labels, FEW_ITER)

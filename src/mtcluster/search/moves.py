@@ -101,7 +101,10 @@ def regrouped(rows: Rows, labels: Array, c: int, judged: Judged) -> tuple[Array,
     N, T = rows.sums(labels, c)
     centers = T.sum(axis=0) / np.maximum(N.sum(axis=0), 1e-9)[:, None]
     own = T / np.maximum(N, 1e-9)[..., None]
-    own = own - (N[..., None] * (own - centers)).sum(axis=1, keepdims=True) / np.maximum(N.sum(axis=1), 1e-9)[:, None, None]
+    own = (
+        own
+        - (N[..., None] * (own - centers)).sum(axis=1, keepdims=True) / np.maximum(N.sum(axis=1), 1e-9)[:, None, None]
+    )
     spread = np.maximum(np.diag(rows.XX) / rows.u.sum(), 1e-300)
     moves = []
     for k, j in np.argwhere(N > 0):

@@ -34,8 +34,7 @@ def without_tasks(subject: Subject, large: Array) -> Subject:
     rows = replace(rows, tasks=(np.cumsum(large) - 1)[rows.tasks], map=None, map_rows=None)
     if made is not None and (evidence := made.search) is not None:
         own = large[: len(evidence.relatedness)]
-        agreement = None if evidence.agreement is None else evidence.agreement[own]
-        told = replace(evidence, relatedness=evidence.relatedness[own], agreement=agreement)
+        told = replace(evidence, relatedness=evidence.relatedness[own], margins=evidence.margins[own])
         made = replace(made, search=replace(told, n_rows=min(told.n_rows, len(kept)), n_distant_rows=0))
     return replace(subject, fitted=replace(subject.fitted.take("m", np.flatnonzero(large)), rows=rows), decisions=made)
 

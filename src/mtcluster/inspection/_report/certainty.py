@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from ...certainty import MEANINGS
-from ...search import Decisions
 from .._certainty import plain_selection, plain_stability
 from .._subject import Subject
 from .._words import count, listed, percent, text
@@ -21,12 +20,11 @@ MATCHED = (
 
 
 def certainty(subject: Subject, stability: Any) -> dict[str, Any]:
-    """Tell the verdict and what it follows from, if that was measured, and what the start says about rows."""
+    """Tell the verdict and what it follows from, if that was measured."""
     found = plain_stability(stability)
-    common = {"consensus": _consensus(subject.decisions)}
     if found is None:
         how = MATCHED if subject.matching else MEASURE
-        return common | {"verdict": None, "meaning": None, "overall": None, "reference": [], "sentences": [how],
+        return {"verdict": None, "meaning": None, "overall": None, "reference": [], "sentences": [how],
                          "clusters": [], "tasks": [], "cells": [], "confidence": []}  # fmt: skip
     next_to, between = (found.get(name) or [] for name in ("next_to", "between"))
     clusters = [
@@ -39,7 +37,7 @@ def certainty(subject: Subject, stability: Any) -> dict[str, Any]:
         for j, value in enumerate(found["cluster_stability"])
     ]
     tasks = [text(task) for task in found.get("tasks") or []]
-    return common | {
+    return {
         "verdict": found["verdict"],
         "meaning": MEANINGS[found["verdict"]],
         "overall": found["overall"],
@@ -59,20 +57,6 @@ def _confidence(found: dict[str, Any]) -> list[str]:
         return []
     told = [f"{percent(share)} in less than {percent(float(bound))}" for bound, share in below.items()]
     return [f"Examples that keep their cluster in few of the {count(n, 'refit')}: {listed(told)} of them."]
-
-
-def _consensus(made: Decisions | None) -> str:
-    """Say what the fits tell that a consensus was made of."""
-    found = None if made is None else made.search
-    if found is None:
-        return ""
-    fits = f"{found.n_members} quick fits"
-    if found.n_candidates:
-        fits = f"the best {found.n_members} of {found.n_candidates} fits"
-    return (
-        f"The fit started from a consensus of {fits}. On average {percent(float(found.unanimity))} of them agree on "
-        "the cluster of an example, which tells how much the start matters, not whether the clusters are there."
-    )
 
 
 def numbers(selection: Any) -> dict[str, Any] | None:

@@ -49,6 +49,6 @@ def _sentences(subject: Subject, warm: int) -> list[str]:
         ]
     if fitted.converged:
         return [*lines, "The last stage ended because the objective no longer changed: the fit converged."]
-    if subject.decisions is not None and subject.decisions.start == "consensus" and n_iter == stages:
-        return [*lines, "Each stage had one iteration on purpose: the fit started from a consensus of many fits."]
+    if subject.decisions is not None and subject.decisions.start == "search" and n_iter == stages:
+        return [*lines, "Each stage had one iteration on purpose: the fit started from the labels that a search found."]
     return [*lines, "The last stage ended at its largest number of iterations (max_iter); this is not an error."]

@@ -1,3 +1,0 @@
-"""Stub."""
-from typing import Any
-def find_bases(*a: Any) -> Any: raise NotImplementedError
