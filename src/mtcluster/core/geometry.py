@@ -13,7 +13,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 
@@ -103,7 +103,7 @@ class Geometry(Record):
         one, nobody = self.take("R", None).tied, np.zeros(1, dtype=bool)
         return np.sum(one.times(Y[None, None], nobody)[0, 0] * Y, axis=1)
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         return {name: value for name, value in self.__dict__.items() if name in self.__dataclass_fields__}
 
 

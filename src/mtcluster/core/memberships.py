@@ -7,11 +7,11 @@ from collections import ChainMap
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from types import ModuleType
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from .arrays import Array, arange, host, like, zero
+from .arrays import Array, Dtype, arange, host, like, zero
 from .capabilities import Capabilities
 
 
@@ -75,7 +75,7 @@ class Membership(ABC):
         """Get starting memberships of one run, given as labels (n,) or memberships (n, c), as the solver keeps them."""
 
     @abstractmethod
-    def random(self, n: int, n_clusters: int, rng: np.random.Generator, dtype: Any) -> Array:
+    def random(self, n: int, n_clusters: int, rng: np.random.Generator, dtype: Dtype) -> Array:
         """Return memberships of n rows, drawn at random."""
 
     @abstractmethod
@@ -132,7 +132,7 @@ class Binary(Membership):
         labels = P if P.ndim == 1 else xp.argmax(P, axis=1)
         return labels.astype(_label_type(n_clusters), copy=False) if xp is np else xp.astype(labels, xp.int64)
 
-    def random(self, n: int, n_clusters: int, rng: np.random.Generator, dtype: Any) -> Array:
+    def random(self, n: int, n_clusters: int, rng: np.random.Generator, dtype: Dtype) -> Array:
         """Return labels drawn at random."""
         return rng.integers(n_clusters, size=n)
 
@@ -190,12 +190,12 @@ def _at(D: Array, labels: Array, xp: ModuleType) -> Array:
 
 
 @lru_cache
-def _label_type(n_clusters: int) -> Any:
+def _label_type(n_clusters: int) -> Dtype:
     """Get the smallest integers that number the clusters: labels are compared with all of them in every iteration."""
     return np.min_scalar_type(n_clusters - 1)
 
 
-def one_hot(labels: Array, n_clusters: int, dtype: Any, xp: ModuleType = np) -> Array:
+def one_hot(labels: Array, n_clusters: int, dtype: Dtype, xp: ModuleType = np) -> Array:
     """Return labels as 0/1 memberships (n, c)."""
     number = xp.arange(n_clusters, device=getattr(labels, "device", None))
     return xp.astype(labels[:, None] == number, dtype)
@@ -218,7 +218,7 @@ class NonNegative(Membership):
         P = P if P.ndim == 2 else one_hot(P, n_clusters, like.dtype, xp) + UNLOCK
         return np.ascontiguousarray(P.T) if xp is np else P.T
 
-    def random(self, n: int, n_clusters: int, rng: np.random.Generator, dtype: Any) -> Array:
+    def random(self, n: int, n_clusters: int, rng: np.random.Generator, dtype: Dtype) -> Array:
         """Return memberships drawn at random."""
         return (rng.random((n, n_clusters)) + UNLOCK).astype(dtype)
 
@@ -335,7 +335,7 @@ class Responsibilities(Membership):
         P = xp.astype(P, like.dtype)
         return (P / xp.sum(P, axis=1, keepdims=True)).T
 
-    def random(self, n: int, n_clusters: int, rng: np.random.Generator, dtype: Any) -> Array:
+    def random(self, n: int, n_clusters: int, rng: np.random.Generator, dtype: Dtype) -> Array:
         """Return labels drawn at random."""
         return np.eye(n_clusters, dtype=dtype)[rng.integers(n_clusters, size=n)]
 

@@ -7,13 +7,13 @@ not stays in the arrays, held by no task, and a new one comes after the last num
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from .arrays import Array, host
-from .blocks import Place
+from .arrays import Array, Foreign, host
+from .blocks import Outputs, Place
 from .centers import Centers
 from .covariances import OfClusters
 from .model import Model
@@ -24,7 +24,7 @@ Kind = TypeVar("Kind", bound=Record)
 LEAST_OVERLAP = 0.2  # share of rows that two clusters must have in common to be one: n_ij / mean of n_i and n_j
 
 
-def labelled(place: Place, Ps: list[Array]) -> tuple[Any, ...]:
+def labelled(place: Place, Ps: list[Array]) -> Outputs:
     """Return labels, from labels or memberships (n, c)."""
     return [P if P.ndim == 1 else place.xp.argmax(P, axis=1) for P in Ps], None
 
@@ -104,7 +104,7 @@ class Numbering:
         found[self.numbers] = False
         return found
 
-    def spread(self, values: Array, axis: int, fill: Any) -> Array:
+    def spread(self, values: Array, axis: int, fill: Foreign) -> Array:
         """An array with one entry per cluster along an axis, with the room; `fill`: a value or an array for others."""
         values = np.moveaxis(values, axis, 0)
         found = np.empty((self.width, *values.shape[1:]), dtype=values.dtype)
@@ -112,7 +112,7 @@ class Numbering:
         found[self.numbers] = values
         return np.moveaxis(found, 0, axis)
 
-    def memberships(self, place: Place, Ps: list[Array]) -> tuple[Any, ...]:
+    def memberships(self, place: Place, Ps: list[Array]) -> Outputs:
         """Make a job: labels, or memberships (n, c), in these numbers."""
         xp = place.xp
         where = np.full(self.width, len(self.numbers))

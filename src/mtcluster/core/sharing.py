@@ -13,7 +13,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -38,7 +38,7 @@ class Offsets(Record):
         return cls(b, np.ones(b.shape[1]) if s is None else s)
 
     @classmethod
-    def none(cls, free: Any = False) -> Offsets:
+    def none(cls, free: bool | Array = False) -> Offsets:
         """Let tasks lie where they are, or where they are found to lie (`free`, of all runs or of each)."""
         return cls(np.zeros((1, 1, 1)), np.ones(1), np.atleast_1d(np.asarray(free, dtype=bool)))
 
@@ -210,7 +210,7 @@ class Shrink(Sharing):
     draws = True
 
     @classmethod
-    def of(cls, rows: float | Array, within: Any = 0.0) -> Shrink:
+    def of(cls, rows: float | Array, within: float | Array = 0.0) -> Shrink:
         """Make it from one κ for all, one for each run (R,), or for each run and task (R, m)."""
         kappa = np.asarray(rows, dtype=np.float64)
         return cls(

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, ClassVar, Protocol, TypeVar
+from typing import ClassVar, Protocol, TypeVar
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from . import jobs
 from .arrays import Array
 from .blocks import PerRow, RowSource, Totals
 from .centers import Centers, centers_of, coordinate_means
+from .couplings import Prepared
 from .covariances import OfClusters
 from .geometry import Spread
 from .model import Model, State
@@ -92,7 +93,7 @@ def alternate(
     *,
     max_iter: int,
     tol: float,
-    prepared: Any = None,
+    prepared: Prepared = None,
     report: Callable[[int, int, float], bool] = lambda run, iteration, value: False,
     known: Known | None = None,
 ) -> Result:
@@ -185,7 +186,7 @@ def solve(
 
 
 def stages(
-    rows: RowSource, model: Model, pace: Stages, state: State, watch: Sequence[Progress], prepared: Any = None,
+    rows: RowSource, model: Model, pace: Stages, state: State, watch: Sequence[Progress], prepared: Prepared = None,
     known: Known | None = None,
 ) -> tuple[State, list[Result], list[PerRow]]:  # fmt: skip
     """Go through a schedule: the state in the end, what each stage found, and the weights v of each fraction."""
@@ -214,7 +215,7 @@ def stages(
 
 def _fit_of(
     rows: RowSource, model: Model, pace: Stages, state: State, results: list[Result], vs: list[PerRow],
-    prepared: Any, run: int,
+    prepared: Prepared, run: int,
 ) -> Fit:  # fmt: skip
     """Tell what one of the runs found."""
     *weight_trace, _ = rows.apply(partial(jobs.pick_runs, at=run), *vs, outputs=len(vs))
@@ -247,7 +248,7 @@ def race(rows: RowSource, model: Model, state: State, entries: Array, *, max_ite
 
 
 def first_state(
-    rows: RowSource, model: Model, starts: list[PerRow], prepared: Any = None, *, energy: bool = True
+    rows: RowSource, model: Model, starts: list[PerRow], prepared: Prepared = None, *, energy: bool = True
 ) -> State:
     """Given memberships of each run with all weights 1, the centres that fit them and the losses there."""
     begin = partial(jobs.begin, membership=model.membership, n_clusters=model.n_clusters)

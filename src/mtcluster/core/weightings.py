@@ -6,11 +6,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from types import ModuleType
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from .arrays import Array
+from .arrays import Array, Dtype
 
 BITS = 11  # of a loss that one histogram tells apart
 
@@ -48,7 +48,7 @@ class Gathered:
         return [float(value) for value in xp.take(L, xp.take(order, at))]
 
 
-def quantiles(histograms: Histograms, asked: list[Asked], dtype: Any) -> list[float]:
+def quantiles(histograms: Histograms, asked: list[Asked], dtype: Dtype) -> list[float]:
     """Weighted inverted-CDF quantiles of the losses of tasks, `asked` for as (task, run, share), from histograms alone.
 
     Numbers that are not negative are ordered as their bits are. So the quantile is found BITS of them at a time, from
@@ -87,11 +87,11 @@ def masses(Ls: list[Array], us: list[Array], probes: list[tuple[int, int, int]],
     return out
 
 
-def _bits_of(dtype: Any) -> Any:
+def _bits_of(dtype: Dtype) -> Dtype:
     return np.uint32 if np.dtype(dtype) == np.float32 else np.uint64
 
 
-def _levels(dtype: Any) -> int:
+def _levels(dtype: Dtype) -> int:
     return -(-8 * np.dtype(dtype).itemsize // BITS)
 
 
