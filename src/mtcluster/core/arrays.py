@@ -58,6 +58,11 @@ def is_sparse(X: Matrix) -> bool:
     return hasattr(getattr(X, "matrix", X), "tocsr")
 
 
+def dense(X: Matrix) -> Array:
+    """Make a dense array of rows, or take them as they are."""
+    return X.toarray() if is_sparse(X) else X
+
+
 def rows_at(X: Matrix, part: Part) -> Matrix:
     """Take some rows, one after the other; to take all of them costs nothing."""
     if isinstance(X, Picked):

@@ -213,6 +213,13 @@ class Place:
         for unit, found in zip(units, self.each(n_columns)(answers, units), strict=True):
             yield from zip((k for k, _ in unit.parts), found, strict=True)
 
+    def by_task(self, n_columns: int, job: Callable[[int, Part, Matrix], Answer]) -> list[list[Answer]]:
+        """Return the same by task: task → answers for its pieces, in order."""
+        found: list[list[Answer]] = [[] for _ in self.Xs]
+        for k, answer in self.over_pieces(n_columns, job):
+            found[k].append(answer)
+        return found
+
     def _units(self, n_columns: int) -> list[Unit]:
         """Say what is fetched together: a piece of a task, or the rows of several tasks in a window of their matrix."""
         mixed = [k for k, X in enumerate(self.Xs) if isinstance(X, Picked) and isinstance(X.matrix, np.ndarray)]

@@ -197,14 +197,12 @@ def _products(source: Blocks, terms: Terms) -> list[Array]:
 def _of_place(place: Place, *, terms: Terms) -> tuple[list[Array], None]:
     blocks = place.blocks
     local = terms.where(blocks[0])
-    parts: list[list[Array]] = [[] for _ in blocks]
 
     def job(k: int, part: Part, X: Array) -> Array:
         X, met = local[k].meet(X, blocks[k], part)
         return local[k].quadratic(X, blocks[k].sq[part], met).A
 
-    for k, A in place.over_pieces(terms.n_columns, job):
-        parts[k].append(A)
+    parts = place.by_task(terms.n_columns, job)
     return [_side_by_side(found, terms, block) for found, block in zip(parts, blocks, strict=True)], None
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from scipy import linalg
 from scipy.sparse.linalg import LinearOperator, eigsh
 
-from .arrays import Array, Foreign, Matrix, pieces, rows_at
+from .arrays import Array, Foreign, Matrix, dense, pieces, rows_at
 from .blocks import Block, PerRow, Place, RowSource, Weight
 from .capabilities import Capabilities
 from .centers import Centers
@@ -248,7 +248,7 @@ def span_of(blocks: list[Block]) -> Span:
         values, vectors = np.linalg.eigh(sum(_gram(b.X, np.ones_like(b.u)) for b in blocks))
         return Span(vectors[:, values > n * EPS * values[-1]], None)
     Xs = [b.X[:].astype(np.float64) for b in blocks]
-    values, vectors = np.linalg.eigh(np.block([[_dense(a @ b.T) for b in Xs] for a in Xs]))
+    values, vectors = np.linalg.eigh(np.block([[dense(a @ b.T) for b in Xs] for a in Xs]))
     kept = values > d * EPS * values[-1]
     root, U = np.sqrt(values[kept]), vectors[:, kept]
     parts = np.split(U, np.cumsum([X.shape[0] for X in Xs])[:-1])
@@ -331,11 +331,7 @@ def _gram(X: Matrix, w: Array) -> Array:
     for part in pieces(X):
         rows = _scale_rows(rows_at(X, part).astype(np.float64), np.sqrt(w[part], dtype=np.float64))
         total = total + rows.T @ rows
-    return _dense(total)
-
-
-def _dense(G: Matrix) -> Array:
-    return G.toarray() if hasattr(G, "toarray") else G
+    return dense(total)
 
 
 def _scale_rows(X: Matrix, w: Array) -> Matrix:

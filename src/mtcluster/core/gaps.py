@@ -334,14 +334,11 @@ def empty_rows(place: Place) -> Outputs:
     found = []
     for X in place.Xs:
         empty = without_values(X, place.xp)
-        found.append(_none(X, place.xp) if empty is None else empty)
+        if empty is None:
+            device = getattr(getattr(X, "matrix", X), "device", None)
+            empty = place.xp.zeros((X.shape[0],), dtype=place.xp.bool, device=device)
+        found.append(empty)
     return found, None
-
-
-def _none(X: Matrix, xp: ModuleType) -> Array:
-    matrix: Matrix = getattr(X, "matrix", X)
-    device = {} if xp is np else {"device": matrix.device}
-    return xp.zeros((X.shape[0],), dtype=xp.bool, **device)
 
 
 def counted(X: Matrix, u: Array, xp: ModuleType = np) -> Array:

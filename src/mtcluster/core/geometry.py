@@ -58,9 +58,9 @@ class Geometry(Record):
     estimated: ClassVar[bool] = True  # is it found with the clusters?
 
     @property
-    @abstractmethod
     def tied(self) -> Geometry:
         """What all clusters have in common."""
+        return self
 
     @abstractmethod
     def times(self, C: Array, alone: Array) -> Array:
@@ -78,9 +78,9 @@ class Geometry(Record):
     def penalty(self, sizes: Array, n_features: int) -> Array:
         """Compute (R,) what log|S| and the prior add to the objective, for rows of weight `sizes` (R,)."""
 
-    @abstractmethod
     def energy(self, spread: Spread) -> Array:
-        """Compute (R,) Σ w ‖x − origin‖²_A where losses leave it out."""
+        """Compute (R,) Σ w ‖x − origin‖²_A where losses leave it out, else 0."""
+        return np.zeros(1)
 
     def own(self, origins: Array) -> Own | None:
         """Tell what covariances of clusters mean for rows seen from origins (m, d); None: clusters have none."""
@@ -114,11 +114,6 @@ class Identity(Geometry):
     name = "euclidean"
     estimated = False
 
-    @property
-    def tied(self) -> Identity:
-        """Itself."""
-        return self
-
     def times(self, C: Array, alone: Array) -> Array:
         """C."""
         return C
@@ -133,10 +128,6 @@ class Identity(Geometry):
 
     def penalty(self, sizes: Array, n_features: int) -> Array:
         """Compute 0."""
-        return np.zeros(1)
-
-    def energy(self, spread: Spread) -> Array:
-        """Compute 0: losses have it."""
         return np.zeros(1)
 
 
@@ -157,11 +148,6 @@ class Tied(Geometry):
     def of(cls, prior: Array, V: Array | None = None, rest: float = 1.0, strength: float = STRENGTH) -> Tied:
         """Make the covariance that a fit begins with, which is its prior."""
         return cls(prior, V, prior[None], np.array([rest]), rest, strength)
-
-    @property
-    def tied(self) -> Tied:
-        """Itself."""
-        return self
 
     def spread(self, rows: RowSource, weights: PerRow, sharing: Array) -> Spread:
         """Add up the scatter of the rows of tasks that share around their origins, at given weights."""

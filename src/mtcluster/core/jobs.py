@@ -43,15 +43,8 @@ def nearest(place: Place, *, terms: Terms, membership: Membership) -> Outputs:
     def job(k: int, part: Part, X: Matrix) -> tuple[Array, Array]:
         return membership.nearest(local[k].quadratic(*_seen(local[k], blocks[k], part, X)))
 
-    Ps: list[list[Array]] = [[] for _ in blocks]
-    Ls: list[list[Array]] = [[] for _ in blocks]
-    for k, (P, L) in place.over_pieces(terms.n_columns, job):
-        Ps[k].append(P)
-        Ls[k].append(L)
-    found = [
-        [_joined(parts, terms.C.shape[0], b) for parts, b in zip(values, blocks, strict=True)] for values in (Ps, Ls)
-    ]
-    return *found, None
+    runs, found = len(terms.C), list(zip(place.by_task(terms.n_columns, job), blocks, strict=True))
+    return *([_joined([part[i] for part in parts], runs, b) for parts, b in found] for i in (0, 1)), None
 
 
 @without_rows
@@ -141,9 +134,7 @@ def losses(place: Place, Ps: list[Array], *, terms: Terms, membership: Membershi
         form = local[k].quadratic(*_seen(local[k], blocks[k], part, X))
         return membership.losses(Ps[k][..., part], form)
 
-    Ls: list[list[Array]] = [[] for _ in blocks]
-    for k, L in place.over_pieces(terms.n_columns, job):
-        Ls[k].append(L)
+    Ls = place.by_task(terms.n_columns, job)
     return [_joined(parts, P.shape[0], b) for parts, P, b in zip(Ls, Ps, blocks, strict=True)], None
 
 

@@ -100,8 +100,13 @@ class Numbering:
     @property
     def absent(self) -> Array:
         """(width,) the numbers of clusters that are no more."""
-        found = np.ones(self.width, dtype=bool)
-        found[self.numbers] = False
+        return self.order == len(self.numbers)
+
+    @property
+    def order(self) -> Array:
+        """(width,) which cluster of the fit has a number; one more than there are: none."""
+        found = np.full(self.width, len(self.numbers))
+        found[self.numbers] = np.arange(len(self.numbers))
         return found
 
     def spread(self, values: Array, axis: int, fill: Foreign) -> Array:
@@ -115,14 +120,12 @@ class Numbering:
     def memberships(self, place: Place, Ps: list[Array]) -> Outputs:
         """Make a job: labels, or memberships (n, c), in these numbers."""
         xp = place.xp
-        where = np.full(self.width, len(self.numbers))
-        where[self.numbers] = np.arange(len(self.numbers))
 
         def placed(P: Array) -> Array:
-            device = {} if xp is np else {"device": P.device}
             if P.ndim == 1:
-                return xp.take(xp.asarray(self.numbers, **device), P)
-            return xp.take(xp.concat([P, xp.zeros_like(P[:, :1])], axis=1), xp.asarray(where, **device), axis=1)
+                return xp.take(xp.asarray(self.numbers, device=P.device), P)
+            whole = xp.concat([P, xp.zeros_like(P[:, :1])], axis=1)
+            return xp.take(whole, xp.asarray(self.order, device=P.device), axis=1)
 
         return [placed(P) for P in Ps], None
 
@@ -161,9 +164,7 @@ class Numbering:
 
     def placed(self, record: Kind) -> Kind:
         """Give the clusters of a record their numbers; others are as a record grows."""
-        order = np.full(self.width, len(self.numbers))
-        order[self.numbers] = np.arange(len(self.numbers))
-        return record.grow("c", 1).take("c", order)
+        return record.grow("c", 1).take("c", self.order)
 
 
 def least_share(log_shares: Array, model: Model) -> float:
