@@ -21,32 +21,13 @@ from .arrays import Array
 from .capabilities import Capabilities
 from .jobs import scatter
 from .record import Record, axes
+from .sums import Spread
 
 if TYPE_CHECKING:
     from .blocks import PerRow, RowSource
     from .covariances import Own
 
 STRENGTH = 0.01  # ν / N
-
-
-@dataclass(frozen=True, eq=False)
-class Spread(Record):
-    """Second moments of the rows at the weights of a stage."""
-
-    XX: Array = axes("R? q q")  # Σ w (x − origin)(x − origin)ᵀ of tasks that share, in the directions V
-    energy: Array = axes("R? m")  # Σ w ‖x − origin‖² of each task
-    sizes: Array = axes("R? m")  # Σ w of each task
-    sharing: Array = axes("m")  # which tasks shape the metric
-
-    @property
-    def total(self) -> Array:
-        """(R or 1,) N: the weight of the rows that shape the metric."""
-        return self.sizes[:, self.sharing].sum(axis=1)
-
-    @property
-    def shared_energy(self) -> Array:
-        """(R or 1,) the energy of these rows."""
-        return self.energy[:, self.sharing].sum(axis=1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,8 +132,7 @@ class Tied(Geometry):
 
     def spread(self, rows: RowSource, weights: PerRow, sharing: Array) -> Spread:
         """Add up the scatter of the rows of tasks that share around their origins, at given weights."""
-        found = rows.apply(partial(scatter, V=self.V, sharing=sharing), weights)[-1]
-        return Spread(found.XX, found.energy, found.sizes, sharing)
+        return rows.apply(partial(scatter, V=self.V, sharing=sharing), weights)[-1]
 
     def estimate(self, G: Array, total: Array, sizes: Array, n_features: int, *, bounded: bool = False) -> Self:
         """Compute S from the scatter G (R, q, q) around the centres in the directions V, its trace in all, and N (R,).

@@ -6,7 +6,6 @@ row and, last, a sum or None. A `RowSource` runs it in every place and adds up t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from types import ModuleType
 from typing import TYPE_CHECKING
 
@@ -17,7 +16,7 @@ from .arrays import Array, Foreign, Matrix, Part, host, is_sparse, like
 from .blocks import Block, Outputs, PerRow, Place, Totals, Weight, without_rows
 from .gaps import Met
 from .memberships import Membership
-from .sums import RowSums, missing_sums, row_sums
+from .sums import RowSums, Spread, missing_sums, row_sums
 from .weightings import Gathered, Weighting, masses
 
 if TYPE_CHECKING:
@@ -245,19 +244,7 @@ def weighted_sums(place: Place, Ls: list[Array]) -> tuple[Array]:
     return (np.stack([host(b.xp.sum(b.u * L, axis=-1, dtype=b.xp.float64)) for b, L in pairs]),)
 
 
-@dataclass(frozen=True)
-class Scatter:
-    """Second moments of rows."""
-
-    XX: Array  # (R, l, l)
-    energy: Array  # (R, m)
-    sizes: Array  # (R, m)
-
-    def __add__(self, other: Scatter) -> Scatter:
-        return Scatter(self.XX + other.XX, self.energy + other.energy, self.sizes + other.sizes)
-
-
-def scatter(place: Place, weights: list[Weight], *, V: Array | None, sharing: Array) -> tuple[Scatter]:
+def scatter(place: Place, weights: list[Weight], *, V: Array | None, sharing: Array) -> tuple[Spread]:
     """Σ w (x − origin)(x − origin)ᵀ over the tasks that share, in the directions V, and Σ w ‖x − origin‖² of each."""
     blocks, xp = place.blocks, place.xp
     runs, l = weights[0].w.shape[0], place.Xs[0].shape[1] if V is None else V.shape[1]
@@ -279,7 +266,7 @@ def scatter(place: Place, weights: list[Weight], *, V: Array | None, sharing: Ar
         sizes[:, k] += host(size)
         if moments:
             XX += host(moments[0])
-    return (Scatter(XX, energy, sizes),)
+    return (Spread(XX, energy, sizes, sharing),)
 
 
 @without_rows

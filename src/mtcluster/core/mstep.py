@@ -14,8 +14,9 @@ from .arrays import Array, Foreign
 from .blocks import Totals
 from .centers import TINY, Centers, between, centers_of, coordinate_means
 from .covariances import OfClusters
-from .geometry import Geometry, Spread, Tied
+from .geometry import Geometry, Tied
 from .sharing import divided
+from .sums import Spread
 
 if TYPE_CHECKING:
     from .couplings import Subspace

@@ -19,10 +19,10 @@ from .blocks import PerRow, RowSource, Totals
 from .centers import Centers, centers_of, coordinate_means
 from .couplings import Prepared
 from .covariances import OfClusters
-from .geometry import Spread
 from .model import Model, State
 from .mstep import constant, update
 from .pacing import Stages
+from .sums import Spread
 
 Progress = Callable[[float, int, float], bool]  # (fraction, iteration, objective) → stop this stage?
 Item = TypeVar("Item")
