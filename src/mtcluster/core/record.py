@@ -126,13 +126,15 @@ class Record:
             values = getattr(self, one.name)
             if values is None:
                 continue
-            shape = np.shape(values)
-            letters = one.letters[len(one.letters) - len(shape) :] if len(shape) < len(one.letters) else one.letters
+            shape, letters = np.shape(values), one.letters
+            if len(shape) < len(letters) and letters[0].startswith("R"):  # of one run
+                letters = letters[1:]
+            found = (*shape, *[0] * len(letters))  # 0: an axis that is not there
             wanted = tuple(
                 1 if letter.endswith("?") and size == 1 else sizes.setdefault(letter.rstrip("?"), size)
-                for letter, size in zip(letters, shape, strict=False)
+                for letter, size in zip(letters, found, strict=False)
             )
-            if len(shape) != len(letters) or shape != wanted:
+            if shape and shape != wanted:
                 raise ValueError(f"{one.name} has the shape {shape} instead of {wanted}")
         for _, part in self._parts():
             part.check(sizes)
