@@ -142,8 +142,11 @@ class RowSource(Protocol):
 
     n_features: int
     dtype: Dtype
-    origins: Array  # (m, d) where the losses of each task are computed from
     few: int  # values per row that may be brought together in one place
+
+    @property
+    def origins(self) -> Array:
+        """(m, d) where the losses of each task are computed from."""
 
     @property
     def summary(self) -> Summary:

@@ -138,9 +138,11 @@ class Sharing(Record, ABC):
     def own(self, S: Array, means: Array, common: Array) -> Array:
         """Get own centres (R, m, c, d) from the means of the rows and the shared centres as they lie in the tasks."""
 
-    @abstractmethod
     def joined(self, new: list[int], usual: Sharing | None, n_tasks: int) -> Self:
         """Let tasks share as is usual, or have no centres of their own where that is None."""
+        within = np.array(np.broadcast_to(self.within, (len(self.within), n_tasks)))
+        within[:, new] = 0.0 if usual is None else usual.within[0, 0]
+        return replace(self, within=within)
 
     def weighed(self, sizes: Array) -> Self:
         """Tell how much tasks share, now that the weights of clusters (m, c) are known."""
@@ -193,12 +195,6 @@ class Share(Sharing):
     def own(self, S: Array, means: Array, common: Array) -> Array:
         """Return means of the rows; shared centres where there are none."""
         return np.where((S > 0)[..., None], means, common)
-
-    def joined(self, new: list[int], usual: Sharing | None, n_tasks: int) -> Self:
-        """Return the usual λ1, or 0."""
-        within = np.array(np.broadcast_to(self.within, (len(self.within), n_tasks)))
-        within[:, new] = 0.0 if usual is None else usual.within[0, 0]
-        return replace(self, within=within)
 
 
 @dataclass(frozen=True, eq=False)
@@ -263,7 +259,5 @@ class Shrink(Sharing):
     def joined(self, new: list[int], usual: Sharing | None, n_tasks: int) -> Self:
         """Return the usual κ, or an infinite one."""
         rows = np.array(np.broadcast_to(self.rows, (len(self.rows), n_tasks)))
-        within = np.array(np.broadcast_to(self.within, (len(self.within), n_tasks)))
         rows[:, new] = usual.rows[0, 0] if isinstance(usual, Shrink) else np.inf
-        within[:, new] = 0.0 if usual is None else usual.within[0, 0]
-        return replace(self, within=within, rows=rows)
+        return replace(super().joined(new, usual, n_tasks), rows=rows)

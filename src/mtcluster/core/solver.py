@@ -27,6 +27,7 @@ from .sums import Spread
 Progress = Callable[[float, int, float], bool]  # (fraction, iteration, objective) → stop this stage?
 Item = TypeVar("Item")
 
+EQUALLY_GOOD = 1e-6  # share of an objective that may be rounding
 ROW_VALUES = 2**16  # rows times runs that are fitted side by side: with more it gains little, and takes memory
 CENTER_VALUES = 2**17  # likewise for the numbers of all centres, of which a fit keeps about ten copies
 
@@ -67,9 +68,9 @@ def stalled(trace: Sequence[float], tol: float, unit: float | None = None) -> bo
     return len(trace) > 1 and trace[-2] - trace[-1] <= tol * (abs(trace[-2]) if unit is None else unit)
 
 
-def first_best(values: Sequence[float] | Array, slack: float = 1e-6) -> int:
+def first_best(values: Sequence[float] | Array) -> int:
     """Find the first value that is the smallest up to rounding, which must not decide between equal runs."""
-    return int(np.argmax(np.asarray(values) <= np.min(values) + slack * abs(np.min(values))))
+    return int(np.argmax(np.asarray(values) <= np.min(values) + EQUALLY_GOOD * abs(np.min(values))))
 
 
 def still_best(items: list[Item], value: Callable[[Item], float]) -> list[Item]:
@@ -266,11 +267,11 @@ def first_state(
     return State(centers, Ps, Ls, weights)
 
 
-def state_at(rows: RowSource, model: Model, Z: Array, Ms: Array | None = None, weights: PerRow | None = None) -> State:
+def state_at(rows: RowSource, model: Model, Z: Array, Ms: Array | None = None) -> State:
     """Given centres of each run, shared (R, c, d) and of the tasks (R, m, c, d), the nearest labels, all weights 1."""
     if Ms is None:
         Ms = model.offsets.in_tasks(Z, len(rows.origins))
-    return nearest_at(rows, model, Centers.at(Z, Ms, model.offsets, model.geometry), weights)
+    return nearest_at(rows, model, Centers.at(Z, Ms, model.offsets, model.geometry))
 
 
 def nearest_at(rows: RowSource, model: Model, centers: Centers, weights: PerRow | None = None) -> State:

@@ -35,8 +35,8 @@ from ..core.calibration import temperatures as calibrate
 from ..core.centers import TINY
 from ..core.couplings import COUPLINGS
 from ..core.fitted import Fitted
-from ..core.jobs import weighted_sums
 from ..core.memberships import MEMBERSHIPS, one_hot
+from ..core.model import total_loss
 from ..core.novelty import label_rows, learn_ordinary
 from ..core.pacing import Stages
 from ..core.projecting import axes_of, project
@@ -480,7 +480,7 @@ class MultiTaskClusterer(
             Higher is better; comparable only between models with the same settings.
         """
         engine = self._open(X, tasks, "score", sample_weight)
-        loss = float(engine.apply(weighted_sums, self._read(engine)[1])[-1].sum() / engine.summary.sizes.sum())
+        loss = total_loss(engine, self._read(engine)[1]) / float(engine.summary.sizes.sum())
         fitted = self.fitted_
         return -loss - float(fitted.model.log_volume(fitted.centers.take("R", None))[0])
 

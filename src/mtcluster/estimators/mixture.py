@@ -17,8 +17,8 @@ from ..core.arrays import Array
 from ..core.covariances import COVARIANCES, Full, OfClusters
 from ..core.fitted import Fitted
 from ..core.geometry import Geometry, Tied
-from ..core.jobs import weighted_sums
 from ..core.memberships import FORMS
+from ..core.model import total_loss
 from ..core.pacing import Stages, fractions_of
 from ..core.sharing import UNRELATED_ROWS, Shrink
 from ..core.weightings import WEIGHTINGS
@@ -313,8 +313,8 @@ class MultiTaskGaussianMixture(MultiTaskClusterer):
             Higher is better; comparable between all models of the same rows.
         """
         engine = self._open(X, tasks, "score", sample_weight)
-        mean = engine.apply(weighted_sums, self._read(engine)[1])[-1].sum() / engine.summary.sizes.sum()
-        return -(float(mean) + self._normalizer) / 2
+        mean = total_loss(engine, self._read(engine)[1]) / float(engine.summary.sizes.sum())
+        return -(mean + self._normalizer) / 2
 
     def bic(self, X: Any, *, tasks: Any = None) -> float:
         """Bayesian information criterion of some rows.
@@ -353,8 +353,7 @@ class MultiTaskGaussianMixture(MultiTaskClusterer):
 
     def _criterion(self, X: Given, tasks: Given, method: str, price: Callable[[float], float]) -> float:
         engine = self._open(X, tasks, method)
-        total = float(engine.apply(weighted_sums, self._read(engine)[1])[-1].sum())
-        n = float(engine.summary.sizes.sum())
+        total, n = total_loss(engine, self._read(engine)[1]), float(engine.summary.sizes.sum())
         return total + n * self._normalizer + self._n_parameters() * float(price(n))
 
     def _n_parameters(self) -> float:

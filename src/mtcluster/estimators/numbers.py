@@ -26,21 +26,23 @@ NUMBER_ROWS, NUMBER_TASK_ROWS = (
 )  # rows that numbers are compared on, where the metric is estimated, and least per task
 
 
-def read_numbers(n_clusters: Any, name: str = "n_clusters") -> list[int]:
+def read_numbers(n_clusters: Any) -> list[int]:
     """Return the numbers to compare, from whole numbers of at least 1; 1 itself needs no fit."""
     try:
         if isinstance(n_clusters, Sized) and not isinstance(n_clusters, str) and len(n_clusters) > MOST_NUMBERS:
             raise ValueError(
-                f"{name} holds {len(n_clusters)} numbers to compare: up to {MOST_NUMBERS} can be compared."
+                f"n_clusters holds {len(n_clusters)} numbers to compare: up to {MOST_NUMBERS} can be compared."
             )
         given = [n_clusters] if isinstance(n_clusters, Integral | str) else list(n_clusters)
     except TypeError as error:
-        raise ValueError(f"{name}={n_clusters!r} should be whole numbers such as range(2, 11).") from error
+        raise ValueError(f"n_clusters={n_clusters!r} should be whole numbers such as range(2, 11).") from error
     if not given or not all(isinstance(c, Integral) and not isinstance(c, bool) and int(c) >= 1 for c in given):
-        raise ValueError(f"{name}={given} should be whole numbers of at least 1, at least one of them.")
+        raise ValueError(f"n_clusters={given} should be whole numbers of at least 1, at least one of them.")
     numbers = sorted({int(c) for c in given} - {1})
     if not numbers:
-        raise ValueError(f"{name}={given} should hold a number above 1: one cluster is always among those compared.")
+        raise ValueError(
+            f"n_clusters={given} should hold a number above 1: one cluster is always among those compared."
+        )
     return numbers
 
 
