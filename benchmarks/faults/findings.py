@@ -168,12 +168,12 @@ OF_CAMPAIGNS: Findings = (
     ),
     (
         "Estimators: the trace of the objective lacks the proportions of the clusters where rows are not selected",
-        (("core/test_metric.py", "test_the_objective_never_rises_with_rows_that_are_not_selected"),),
+        (("core/test_geometry.py", "test_the_objective_never_rises_with_rows_that_are_not_selected"),),
     ),
     (
         "Estimators: of clusters far apart in single precision the metric is no covariance",
         (
-            ("core/test_metric.py", "test_sums_that_are_rounding_errors_make_a_covariance_all_the_same"),
+            ("core/test_geometry.py", "test_sums_that_are_rounding_errors_make_a_covariance_all_the_same"),
             ("core/test_covariances.py", "test_sums_that_are_rounding_errors_make_covariances_all_the_same"),
             ("estimators/test_bad_input.py", "test_the_metric_of_rows_in_single_precision_is_a_covariance"),
         ),

@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from . import model_selection as model_selection
     from . import plotting as plotting
     from . import preprocessing as preprocessing
-    from .search import Search, SearchEvidence, Decisions, Matching
     from .core.pacing import Schedule
     from .engines import DaskClusterError
     from .estimators import ASI, LSSMTC, SPMTC, MultiTaskGaussianMixture, PerTask, Pooled
+    from .search import Decisions, Matching, Search, SearchEvidence
 
     __version__: str
 
@@ -24,8 +24,6 @@ __all__ = [
     "ASI",
     "LSSMTC",
     "SPMTC",
-    "Search",
-    "SearchEvidence",
     "DaskClusterError",
     "Decisions",
     "Matching",
@@ -33,6 +31,8 @@ __all__ = [
     "PerTask",
     "Pooled",
     "Schedule",
+    "Search",
+    "SearchEvidence",
 ]
 
 _HOMES = {

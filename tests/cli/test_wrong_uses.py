@@ -348,7 +348,7 @@ BROKEN = {
     "a part": lambda contents: contents.pop("anonymous"),
     "an array for a number": lambda contents: contents.update(format=np.zeros(0)),
     "a part of the model": lambda contents: setattr(
-        contents["model"], "fitted_", replace(contents["model"].fitted_, sizes=np.zeros(3))
+        contents["model"], "fitted_", replace(contents["model"].fitted_, support=np.zeros(3))
     ),
     "a parameter of the model": lambda contents: delattr(contents["model"], "init"),
 }

@@ -1,23 +1,21 @@
-"""How sure one can be: refits on halves of the rows, data without clusters, gaps between clusters, and their number."""
+"""How sure one can be: cold refits, data without clusters, gaps between clusters, and their number."""
 
+from .cold import Cold, fitted_cold, reference_value
 from .counting import Counted, Number, count_clusters
-from .evidence import Evidence, gather
 from .selection import Selection, selection_of
 from .verdict import MEANINGS, VERDICTS, Verdict, judge
-from .view import View, view_of
 
 __all__ = [
     "MEANINGS",
     "VERDICTS",
+    "Cold",
     "Counted",
-    "Evidence",
     "Number",
     "Selection",
     "Verdict",
-    "View",
     "count_clusters",
-    "gather",
+    "fitted_cold",
     "judge",
+    "reference_value",
     "selection_of",
-    "view_of",
 ]

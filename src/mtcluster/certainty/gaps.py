@@ -12,7 +12,7 @@ from scipy.spatial.distance import pdist, squareform
 
 from ..core.arrays import Array
 
-DIRECTIONS = 3  # that two clusters are seen in
+DIRECTIONS = 2  # that two clusters are seen in
 NEIGHBOR = 10  # the neighbour whose distance tells how dense rows lie; in small clusters a nearer one
 SHARE = 4  # rows of the smaller cluster for each neighbour
 NEAREST = 3  # clusters that each is compared with

@@ -11,7 +11,8 @@ import numpy as np
 from .._utils.tables import Table, sentences_and_table
 from .._utils.text import listed
 from ..core.arrays import Array
-from .counting import SEPARATED, Counted, Number
+from .counting import Counted, Number
+from .verdict import GAP
 
 NUMBERS_SHOWN = 0.02  # share of a cluster from which on a part of it is shown in the tree
 
@@ -23,18 +24,18 @@ class Selection:
     Attributes
     ----------
     n_clusters : int or None
-        The suggestion. 1: no number is more stable than in data without clusters. None: some are, and none is stable.
+        The suggestion. 1: no number cuts the rows more sharply than data without clusters. None: some do, and none is
+        found again in halves.
     named : list of int
         Numbers that are supported, the coarsest first: the suggestion, and coarser ones that it divides further.
     reason : str
         The suggestion in words.
     table : Table
         A row for each number of clusters, 1 included: `n_clusters`, `stability` (share of the rows that keep their
-        cluster in refits to halves), `error` (its standard error), `reference` (median of the same of data without
-        clusters), `seeded` (stability of the rows, fitted from seeds alone as those data are; NaN for directions and
-        counts), `weakest` (stability of the least stable cluster), `across` (share of the rows of a task that get the
-        same cluster from the other tasks, NaN where they cannot tell), `between` (density between the two clusters that
-        are separated least, relative to that at their centres), `supported`.
+        cluster in cold refits to halves), `weakest` (stability of the least stable cluster), `between` (how wide the
+        path between the two clusters that are separated least stays: up to 0.65 there is a gap, at 1 there is none),
+        `silhouette` (around the means of the tasks), `reference` (the largest one of data without clusters),
+        `supported`.
     tree : Table
         What splits into what between the supported numbers: `coarse` and `fine` number, `parent` and `child` cluster,
         `share` of the parent's rows. Clusters are numbered by size, the largest first.
@@ -54,11 +55,11 @@ class Selection:
 
     @property
     def best(self) -> int:
-        """The suggestion, or where there is none the most stable number above 1."""
+        """The suggestion, or where there is none the sharpest number above 1."""
         if self.n_clusters is not None:
             return self.n_clusters
         rows = [row for row in self.table.rows() if row["n_clusters"] > 1]
-        return int(max(rows, key=lambda row: row["stability"])["n_clusters"])
+        return int(max(rows, key=lambda row: row["silhouette"])["n_clusters"])
 
     def plot(self, ax: Any = None) -> Any:
         """Return stability by number of clusters, the suggestion marked.
@@ -81,20 +82,19 @@ class Selection:
 def selection_of(counted: Counted) -> Selection:
     """Return the result of a count."""
     found, chosen, named = counted.numbers, counted.n_clusters, counted.named
+    nothing = float("nan")
     first = {
-        "n_clusters": 1, "stability": 1.0, "error": 0.0, "reference": 1.0, "seeded": 1.0, "weakest": 1.0,
-        "across": float("nan"), "between": float("nan"), "supported": chosen == 1,
+        "n_clusters": 1, "stability": 1.0, "weakest": 1.0, "between": nothing, "silhouette": nothing,
+        "reference": nothing, "supported": chosen == 1,
     }  # fmt: skip
     rows = [
         {
             "n_clusters": one.n_clusters,
             "stability": one.stability,
-            "error": one.error,
-            "reference": float(np.median(one.reference)),
-            "seeded": one.evidence.plain if counted.blind else float("nan"),
             "weakest": one.weakest,
-            "across": float("nan") if one.across is None else one.across,
-            "between": one.between if np.isfinite(one.between) else float("nan"),
+            "between": one.between,
+            "silhouette": one.silhouette,
+            "reference": float(one.reference.max()),
             "supported": one.n_clusters in named,
         }
         for one in found
@@ -105,26 +105,24 @@ def selection_of(counted: Counted) -> Selection:
 def _reason(counted: Counted) -> str:
     found, chosen, named = counted.numbers, counted.n_clusters, counted.named
     if counted.why == "none":
-        return (
-            "One group: clusters of no number are more stable than in data without clusters of the same shape, fitted "
-            "in the same way (no clear structure)."
-        )
+        return "One group: no number cuts the rows more sharply than data without clusters of the same shape are cut."
     if chosen is None:
-        best = max(found, key=lambda one: one.stability)
+        best = max(found, key=lambda one: one.silhouette)
         return (
-            "No number: there is more structure than in data without clusters, but no number of clusters is stable; "
-            f"with the most stable, {best.n_clusters}, {_percent(best.stability)} of the rows keep their cluster."
+            "No number: rows are cut more sharply than data without clusters, but no clusters are found again; with "
+            f"the sharpest, {best.n_clusters}, {_percent(best.stability)} of the rows keep their cluster in halves."
         )
     one = counted.number(chosen)
     kept = f"{_percent(one.stability)} of the rows keep their cluster in halves of the data"
     if counted.why == "separated":
         others = [number for number in named if number != chosen]
         coarser = f" {listed(others, final=' and ')} clusters are separated too, and coarser." if others else ""
-        reason = f"{chosen} clusters: {kept}, and rows are rarer between them.{coarser}"
+        reason = f"{chosen} clusters: {kept}, and there are gaps between them.{coarser}"
     else:
-        finer = f" About as stable: {listed(named[1:], final=' and ')}." if len(named) > 1 else ""
-        but = "" if one.between <= SEPARATED else ", but clusters run into each other"
-        reason = f"{chosen} clusters: {kept}{but}.{finer}"
+        others = [number for number in named if number != chosen]
+        also = f" Found again as well: {listed(others, final=' and ')}." if others else ""
+        but = "" if one.between <= GAP else ", but the gaps between some are narrow"
+        reason = f"{chosen} clusters: {kept}, the sharpest cut{but}.{also}"
     last = found[-1].n_clusters
     return reason + (f" It is the largest number compared: try more than {last}." if chosen == last else "")
 

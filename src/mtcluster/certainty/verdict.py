@@ -1,4 +1,4 @@
-"""The verdict on clusters: four words, what they mean, and what they follow from. They are defined here alone."""
+"""The verdict on clusters: five words, what they mean, and what they follow from. They are defined here alone."""
 
 from __future__ import annotations
 
@@ -8,18 +8,21 @@ import numpy as np
 
 from ..core.arrays import Array
 
-VERDICTS = ("clear", "fair", "unsure", "no clear structure")
+VERDICTS = ("clear", "clear within tasks", "fair", "unsure", "no clear structure")
 MEANINGS = {
-    "clear": "the clusters are found again in halves of the data, more than in data without clusters, and rows are "
-    "rare between any two that lie next to each other",
-    "fair": "the clusters are found again in halves of the data, more than in data without clusters, but some of "
-    "them run into each other",
+    "clear": "the clusters are found again in halves of the data and with other seeds, more than in data without "
+    "clusters, and there is a gap between any two that lie next to each other",
+    "clear within tasks": "the clusters of each task are found again and have gaps between them, but which cluster of "
+    "one task corresponds to which of another is less sure",
+    "fair": "the clusters are found again in halves of the data and with other seeds, more than in data without "
+    "clusters, but the gaps between some of them are narrow",
     "unsure": "the clusters are hardly more stable than in data without clusters, or there are no gaps between them: "
     "other data of the same kind may give other clusters",
     "no clear structure": "data without clusters of the same shape would be cut as reproducibly",
 }
 STABLE, FAIRLY_STABLE = 0.9, 0.75  # share of the rows that keep their cluster
-GAP, SLIGHT_GAP = 0.5, 0.75  # density between two clusters, relative to that at the sparser of their centres
+GAP, NARROW_GAP = 0.65, 0.9  # how wide the path between two clusters stays, relative to the rows of the sparser one
+MOVED = 0.1  # share of the rows that depend on where tasks lie from which on clusters hardly correspond
 
 
 @dataclass(frozen=True)
@@ -28,7 +31,6 @@ class Verdict:
 
     word: str  # one of `VERDICTS`
     beats: str  # is it more stable than data without clusters? "yes", "barely" or "no"
-    separated: float  # share of the pairs of neighbouring clusters with a gap; NaN: no two clusters are neighbours
 
     @property
     def meaning(self) -> str:
@@ -45,22 +47,25 @@ def compared(overall: float, reference: Array) -> str:
     return "yes" if overall >= reference.max() else "barely"  # no more than all rows can keep their cluster
 
 
-def judge(overall: float, reference: Array, ratios: Array) -> Verdict:
-    """The verdict from the stability of the data, that of data without clusters, and the densities between clusters.
+def judge(overall: float, within: float, reference: Array, between: Array, moved: float | None, alone: bool) -> Verdict:
+    """The verdict from the stability of the data, that of data without clusters, and the gaps between clusters.
 
-    Clear: more stable than every data set without clusters, nine rows in ten keep their cluster, and between any two
-    neighbours rows are at most half as dense. Fair: as stable, three rows in four keep their cluster, and rows are
-    rarer between most neighbours; or half as dense between all, and more stable than most data sets without clusters.
+    `overall` is the share of the rows that keep their cluster, `within` that where clusters are matched in each task on
+    its own, `moved` the share that depends on where tasks lie, `alone` whether tasks share nothing.
+
+    Clear: more stable than every data set without clusters, nine rows in ten keep their cluster, and there is a gap
+    between any two neighbours. Fair: as stable, three rows in four keep their cluster, and gaps may be narrow.
     """
-    known = ratios[np.isfinite(ratios)]
     beats = compared(overall, reference)
-    separated = float(np.mean(known <= GAP)) if len(known) else float("nan")
-    if beats == "no":
-        return Verdict("no clear structure", beats, separated)
-    everywhere = len(known) > 0 and bool(known.max() <= GAP)
-    mostly = len(known) > 0 and bool(np.median(known) <= SLIGHT_GAP)
-    if beats == "yes" and everywhere and overall >= STABLE:
-        return Verdict("clear", beats, separated)
-    if overall >= FAIRLY_STABLE and (everywhere or (mostly and beats == "yes")):
-        return Verdict("fair", beats, separated)
-    return Verdict("unsure", beats, separated)
+    known = between[np.isfinite(between)]
+    worst = float(known.max()) if len(known) else 0.0
+    if beats == "no" and compared(within, reference) == "no":
+        return Verdict("no clear structure", beats)
+    corresponds = not alone and (moved is None or moved < MOVED)
+    if beats == "yes" and overall >= STABLE and worst <= GAP and corresponds:
+        return Verdict("clear", beats)
+    if within >= STABLE and worst <= GAP and compared(within, reference) == "yes":
+        return Verdict("clear within tasks", beats)
+    if beats == "yes" and overall >= FAIRLY_STABLE and worst <= NARROW_GAP:
+        return Verdict("fair", beats)
+    return Verdict("unsure", beats)

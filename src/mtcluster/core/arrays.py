@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields
-from functools import lru_cache, wraps
+from functools import lru_cache
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[Any]  # or an array of another library, where it holds a value per row
-Matrix = Any  # rows: a dense array, a CSR matrix, or `Picked` rows of one of them; what has `shape` and `[a:b]`
-Each = Callable[[Callable[[Any], Any], Sequence[Any]], Iterable[Any]]  # `map`, or one that uses threads
+Foreign = Any  # type: ignore[explicit-any]  # what array libraries have that NumPy does not know: arrays, devices
+Dtype = Foreign  # of numbers, as NumPy or another library has it
+Array = NDArray[Foreign]  # or an array of another library, where it holds a value per row
+Matrix = Foreign  # rows: a dense array, a CSR matrix, or `Picked` rows of one of them; what has `shape` and `[a:b]`
+Part: TypeAlias = "slice[int, int, None]"  # rows that stand together
+Each = Callable[[Callable[[Foreign], Foreign], Sequence[Foreign]], Iterable[Foreign]]  # `map`, or one with threads
 
 PIECE = 2**18  # numbers of X, and of values per row, that are worked on at a time: they stay in the cache
 LARGEST_PIECE = 2**21  # large data are cut into larger pieces: between NumPy calls a piece keeps all others waiting
@@ -22,7 +25,7 @@ MOST_ROWS, LEAST_ROWS = 2**13, 2**6  # of a piece: in longer sums single precisi
 DEVICE_ROWS = 2**10  # rows that an accelerator adds up in one sum of a batch: what an H200 is fastest with
 NOTHING = 1e-5  # share of a weight that may be rounding of a sum in single precision
 MOST_SMALL = 64
-_KEPT: dict[tuple[Any, ...], Array] = {}
+_KEPT: dict[tuple[object, ...], Array] = {}
 DEVICE_PIECE = 2**28  # an accelerator has no such cache, and starting a piece costs it more
 
 
@@ -30,7 +33,7 @@ DEVICE_PIECE = 2**28  # an accelerator has no such cache, and starting a piece c
 class Picked:
     """Rows of a matrix that stand apart in it, fetched when they are asked for: a copy of all would double X."""
 
-    matrix: Any
+    matrix: Matrix
     index: Array
     xp: ModuleType = np
 
@@ -40,11 +43,11 @@ class Picked:
         return int(self.index.shape[0]), self.matrix.shape[1]
 
     @property
-    def dtype(self) -> Any:
+    def dtype(self) -> Dtype:
         """Floating type."""
         return self.matrix.dtype
 
-    def __getitem__(self, part: Any) -> Any:
+    def __getitem__(self, part: Foreign) -> Matrix:
         if hasattr(self.matrix, "tocsr") or self.xp is np:  # np.take would copy all of a matrix that lies by columns
             return self.matrix[self.index[part]]
         return self.xp.take(self.matrix, self.index[part], axis=0)
@@ -55,7 +58,12 @@ def is_sparse(X: Matrix) -> bool:
     return hasattr(getattr(X, "matrix", X), "tocsr")
 
 
-def rows_at(X: Matrix, part: slice) -> Any:
+def dense(X: Matrix) -> Array:
+    """Make a dense array of rows, or take them as they are."""
+    return X.toarray() if is_sparse(X) else X
+
+
+def rows_at(X: Matrix, part: Part) -> Matrix:
     """Take some rows, one after the other; to take all of them costs nothing."""
     if isinstance(X, Picked):
         return X[part]
@@ -64,10 +72,10 @@ def rows_at(X: Matrix, part: slice) -> Any:
     return X[part] if is_sparse(X) else X[part, ...]
 
 
-def pieces(X: Matrix, n_columns: int = 1, numbers: int = PIECE) -> list[slice]:
+def pieces(X: Matrix, n_columns: int = 1, numbers: int = PIECE) -> list[Part]:
     """Get parts of the rows of X, of at most so many numbers together with the columns that are computed for them."""
     n, d = X.shape
-    matrix: Any = getattr(X, "matrix", X)
+    matrix: Matrix = getattr(X, "matrix", X)
     if is_sparse(matrix):
         nonzeros = max(matrix.nnz / max(matrix.shape[0], 1), 1)  # of a row
         # Every piece brings a sum of the size of the centres, which must not outweigh it.
@@ -99,7 +107,7 @@ def has_gaps(values: Array, xp: ModuleType = np) -> bool:
     return bool(xp.isnan(xp.sum(values)))
 
 
-def without_gaps(X: Array, xp: ModuleType = np, instead: Any = 0.0) -> Array:
+def without_gaps(X: Array, xp: ModuleType = np, instead: float | Array = 0.0) -> Array:
     """Return dense rows with something else in place of NaN."""
     return xp.where(xp.isnan(X), xp.asarray(instead, dtype=X.dtype, device=getattr(X, "device", None)), X)
 
@@ -168,18 +176,7 @@ class Summary:
         return Summary(**{name: a + b for name, (a, b) in pairs.items()}, **extremes)
 
 
-def quietly(job: Callable[..., Any]) -> Callable[..., Any]:
-    """Let sums overflow without a warning: what cannot be worked with is refused by those who ask for them."""
-
-    @wraps(job)
-    def quiet(*args: Any, **kwargs: Any) -> Any:
-        with np.errstate(over="ignore", invalid="ignore"):
-            return job(*args, **kwargs)
-
-    return quiet
-
-
-@quietly
+@np.errstate(over="ignore", invalid="ignore")  # what cannot be worked with is refused by those who ask for sums
 def summarize(Xs: Sequence[Matrix], us: Sequence[Array], xp: ModuleType = np) -> Summary:
     """Return the summary of the rows of each task, each read once."""
     m, d = len(Xs), int(Xs[0].shape[1])
@@ -218,7 +215,7 @@ def remaining(total: Array, missing: Array) -> Array:
     return np.where(found > NOTHING * total, found, 0.0)
 
 
-def host(values: Any) -> Array:
+def host(values: Foreign) -> Array:
     """Make an array of any library in NumPy's memory."""
     if isinstance(values, np.ndarray) or not hasattr(values, "__dlpack__"):
         return np.asarray(values)
@@ -237,17 +234,17 @@ def like(values: Array, array: Array, xp: ModuleType) -> Array:
     return xp.asarray(values.astype(name), dtype=array.dtype, device=array.device)
 
 
-def zero(dtype: Any, device: Any, xp: ModuleType) -> Array:
+def zero(dtype: Dtype, device: Foreign, xp: ModuleType) -> Array:
     """Make a 0 to compare with."""
     return _kept(("zero", str(dtype), str(device), xp.__name__), lambda: xp.zeros((1,), dtype=dtype, device=device))
 
 
-def arange(n: int, device: Any, xp: ModuleType) -> Array:
+def arange(n: int, device: Foreign, xp: ModuleType) -> Array:
     """Compute 0, …, n − 1."""
     return _kept((n, "", str(device), xp.__name__), lambda: xp.arange(n, device=device))
 
 
-def _kept(key: tuple[Any, ...], make: Callable[[], Array]) -> Array:
+def _kept(key: tuple[object, ...], make: Callable[[], Array]) -> Array:
     """Make a small array, kept for the next time, because accelerators are slow at making them; few are kept."""
     if key not in _KEPT:
         if len(_KEPT) >= MOST_SMALL:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import ModuleType
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import numpy as np
 
@@ -21,8 +21,11 @@ from .arrays import (
     MOST_PIECES,
     PIECE,
     Array,
+    Dtype,
     Each,
+    Foreign,
     Matrix,
+    Part,
     Picked,
     Summary,
     has_gaps,
@@ -38,10 +41,15 @@ from .arrays import (
 )
 from .record import Record, axes
 
+if TYPE_CHECKING:
+    from .gaps import Patterns
+
 WORTH_THREADS = 2**22  # numbers in X times columns from which on threads gain more than they cost
 WINDOW_ROWS, LARGEST_WINDOW = 2**8, 2**19  # rows of each of several mixed tasks, and numbers, fetched at a time
-PerRow = Any  # a value for each row, kept where the rows live: only jobs look into it
-Job = Callable[..., tuple[Any, ...]]  # (place, *values per row) → (*values per row, sum or None)
+Answer = TypeVar("Answer")
+PerRow = Foreign  # a value for each row, kept where the rows live: only jobs look into it
+Outputs = tuple[Foreign, ...]  # (*values per row, sum or None)
+Job = Callable[..., Outputs]  # type: ignore[explicit-any]  # of (place, *values per row)
 
 
 def without_rows(job: Job) -> Job:
@@ -65,7 +73,7 @@ class Block:
     origin: Array  # (d,), in NumPy's memory
     xp: ModuleType = np  # the library of the arrays, as the array API standard has it
     observed: Array | None = None  # (n_k,) share of the values of a row that are there; None: no value is missing
-    patterns: dict[tuple[int, int], Any] = field(default_factory=dict)  # which values some of the rows lack, once known
+    patterns: dict[tuple[int, int], Patterns] = field(default_factory=dict)  # which values rows lack, once known
 
     def __len__(self) -> int:
         return int(self.X.shape[0])
@@ -133,9 +141,12 @@ class RowSource(Protocol):
     """All rows of all tasks, wherever they live: everything that the core knows about them."""
 
     n_features: int
-    dtype: Any
-    origins: Array  # (m, d) where the losses of each task are computed from
+    dtype: Dtype
     few: int  # values per row that may be brought together in one place
+
+    @property
+    def origins(self) -> Array:
+        """(m, d) where the losses of each task are computed from."""
 
     @property
     def summary(self) -> Summary:
@@ -145,7 +156,7 @@ class RowSource(Protocol):
     def gaps(self) -> bool:
         """Whether values are missing."""
 
-    def apply(self, job: Job, *values: PerRow, outputs: int = 0) -> tuple[Any, ...]:
+    def apply(self, job: Job, *values: PerRow, outputs: int = 0) -> Outputs:
         """Run a job in every place: so many outputs per row, which stay there, and the sum of what the jobs add up."""
 
     def take(self, positions: list[Array] | None) -> list[Block]:
@@ -161,8 +172,8 @@ class RowSource(Protocol):
 class Unit:
     """Parts of the rows of some tasks that are fetched and worked on together."""
 
-    parts: list[tuple[int, slice]]  # task, and which of its rows
-    window: slice | None = None  # of the matrix that they stand in; None: one part, that is fetched alone
+    parts: list[tuple[int, Part]]  # task, and which of its rows
+    window: Part | None = None  # of the matrix that they stand in; None: one part, that is fetched alone
 
 
 class Place:
@@ -192,18 +203,25 @@ class Place:
         given = zip(self.Xs, us, self.sqs, origins, self.observed, strict=True)
         return [Block(X, u, sq, origin, self.xp, share) for X, u, sq, origin, share in given]
 
-    def over_pieces(self, n_columns: int, job: Callable[[int, slice, Matrix], Any]) -> Iterator[tuple[int, Any]]:
+    def over_pieces(self, n_columns: int, job: Callable[[int, Part, Matrix], Answer]) -> Iterator[tuple[int, Answer]]:
         """Compute (task, answer of the job) for all pieces that are not empty, in an order that is always the same.
 
         The job gets the task, the part of its rows and these rows; `n_columns` values are computed for each row.
         """
 
-        def answers(unit: Unit) -> list[Any]:
+        def answers(unit: Unit) -> list[Answer]:
             return [job(k, part, X) for k, part, X in self._fetched(unit)]
 
         units = self._units(n_columns)
         for unit, found in zip(units, self.each(n_columns)(answers, units), strict=True):
             yield from zip((k for k, _ in unit.parts), found, strict=True)
+
+    def by_task(self, n_columns: int, job: Callable[[int, Part, Matrix], Answer]) -> list[list[Answer]]:
+        """Return the same by task: task → answers for its pieces, in order."""
+        found: list[list[Answer]] = [[] for _ in self.Xs]
+        for k, answer in self.over_pieces(n_columns, job):
+            found[k].append(answer)
+        return found
 
     def _units(self, n_columns: int) -> list[Unit]:
         """Say what is fetched together: a piece of a task, or the rows of several tasks in a window of their matrix."""
@@ -228,7 +246,7 @@ class Place:
                     units.append(Unit(parts, window))
         return units
 
-    def _fetched(self, unit: Unit) -> Iterator[tuple[int, slice, Matrix]]:
+    def _fetched(self, unit: Unit) -> Iterator[tuple[int, Part, Matrix]]:
         if unit.window is None:
             [(k, part)] = unit.parts
             yield k, part, rows_at(self.Xs[k], part)
@@ -265,7 +283,7 @@ class Blocks:
         """Whether values are missing."""
         return any(share is not None for share in self.place.observed)
 
-    def apply(self, job: Job, *values: PerRow, outputs: int = 0) -> tuple[Any, ...]:
+    def apply(self, job: Job, *values: PerRow, outputs: int = 0) -> Outputs:
         """Run a job on all rows."""
         return job(self.place, *values)
 
@@ -289,7 +307,7 @@ class Blocks:
         return found
 
 
-def make_block(X: Matrix, u: Any, origin: Array, xp: ModuleType = np) -> Block:
+def make_block(X: Matrix, u: Foreign, origin: Array, xp: ModuleType = np) -> Block:
     """Make a block with its squared distances to the origin, which must be 0 in columns where a sparse X has zeros."""
     parts = pieces(X)
     with np.errstate(over="ignore"):

@@ -16,14 +16,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import numpy as np
 from scipy.optimize import brentq
 from scipy.special import gammainc, gammaincinv
 
-from .arrays import Array
-from .blocks import Block, Blocks, Place, RowSource, Weight, make_block
+from .arrays import Array, Part
+from .blocks import Block, Blocks, PerRow, Place, RowSource, Weight, make_block
 from .centers import Centers
 from .gaps import completed
 from .jobs import losses
@@ -120,7 +119,7 @@ def _completed(source: Blocks, terms: Terms, labels: list[Array]) -> Blocks:
 
 def _held_out(
     source: Blocks, model: Model, centers: Centers, labels: list[Array], weights: list[Array], halves: list[Array],
-    observed: list[Any],
+    observed: PerRow,
 ) -> Iterator[_Seen]:  # fmt: skip
     """Fit halves of the rows again, from the labels of all, and compare the other halves with the centres.
 
@@ -140,7 +139,7 @@ def _held_out(
 
 
 def _compared(
-    source: Blocks, model: Model, centers: Centers, labels: list[Array], fitted: list[Array], observed: list[Any]
+    source: Blocks, model: Model, centers: Centers, labels: list[Array], fitted: list[Array], observed: PerRow
 ) -> Iterator[_Seen]:
     """Yield rows that were not fitted, and the centres of the runs."""
     terms, blocks = model.terms(centers, source.origins, energy=False), source.place.blocks
@@ -198,14 +197,12 @@ def _products(source: Blocks, terms: Terms) -> list[Array]:
 def _of_place(place: Place, *, terms: Terms) -> tuple[list[Array], None]:
     blocks = place.blocks
     local = terms.where(blocks[0])
-    parts: list[list[Array]] = [[] for _ in blocks]
 
-    def job(k: int, part: slice, X: Array) -> Array:
+    def job(k: int, part: Part, X: Array) -> Array:
         X, met = local[k].meet(X, blocks[k], part)
         return local[k].quadratic(X, blocks[k].sq[part], met).A
 
-    for k, A in place.over_pieces(terms.n_columns, job):
-        parts[k].append(A)
+    parts = place.by_task(terms.n_columns, job)
     return [_side_by_side(found, terms, block) for found, block in zip(parts, blocks, strict=True)], None
 
 

@@ -7,11 +7,10 @@ for it.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 
-from .arrays import Array
+from .arrays import Array, Dtype
 from .geometry import Geometry, Identity
 from .record import Record, axes
 from .sharing import Offsets
@@ -63,7 +62,7 @@ class Centers(Record):
         found = self.take("R", None).take("R", [0] * n)
         return replace(found, offsets=found.offsets.whole(R=n), geometry=found.geometry.whole(R=n))
 
-    def astype(self, dtype: Any) -> Centers:
+    def astype(self, dtype: Dtype) -> Centers:
         """Return the same centres in another floating type; what is estimated with them keeps its digits."""
         W, M = (None if a is None else a.astype(dtype, copy=False) for a in (self.W, self.M))
         Ms, Z, Q = (a.astype(dtype, copy=False) for a in (self.Ms, self.Z, self.Q))

@@ -6,13 +6,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from scipy import linalg
 from scipy.sparse.linalg import LinearOperator, eigsh
 
-from .arrays import Array, Matrix, pieces, rows_at
+from .arrays import Array, Foreign, Matrix, dense, pieces, rows_at
 from .blocks import Block, PerRow, Place, RowSource, Weight
 from .capabilities import Capabilities
 from .centers import Centers
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from .model import Model, State
 
 Subspace = Callable[[Array, Array, int], Array]  # Q (c, d), Z (c, d), l → W
+Prepared = Foreign  # what a coupling computes once before a fit
 
 
 class Coupling(ABC):
@@ -35,14 +36,14 @@ class Coupling(ABC):
     own_threads: ClassVar[bool] = True  # may rows be worked on by threads of ours, or does NumPy need them all?
     n_init: ClassVar[int | None] = None  # starts that it can afford; None: as many as any
 
-    def prepare(self, rows: RowSource) -> Any:
+    def prepare(self, rows: RowSource) -> Prepared:
         """Tell what is computed once before a fit."""
         return None
 
     @abstractmethod
     def subspaces(
         self, model: Model, n_features: int, n_runs: int, rows: RowSource | None = None, weights: PerRow = None,
-        prepared: Any = None,
+        prepared: Prepared = None,
     ) -> list[Subspace] | None:  # fmt: skip
         """Tell what makes W of each run at given weights; None where W spans all shared centres and can wait."""
 
@@ -54,7 +55,7 @@ class Coupling(ABC):
         """Return centres whose W could wait, with it."""
         return centers
 
-    def fault(self, model: Model, rows: RowSource, state: State, prepared: Any) -> str | None:
+    def fault(self, model: Model, rows: RowSource, state: State, prepared: Prepared) -> str | None:
         """Tell what a user should know about a fit that worked; None: nothing."""
         return None
 
@@ -101,7 +102,7 @@ class Reconstruction(Coupling):
 
     def subspaces(
         self, model: Model, n_features: int, n_runs: int, rows: RowSource | None = None, weights: PerRow = None,
-        prepared: Any = None,
+        prepared: Prepared = None,
     ) -> list[Subspace] | None:  # fmt: skip
         """None where the subspace has room for all shared centres, so that M Wᵀ = Z whatever they are."""
         spans = model.n_components >= min(model.n_clusters, n_features)
@@ -183,12 +184,12 @@ def energy_shares(model: Model, rows: RowSource, state: State, span: Span) -> tu
     return float(inside / energy) if energy else 0.0, float(residual / inside) if inside else 0.0
 
 
-def _energies(place: Place, Ps: list[Array], weights: list[Weight], *, model: Model, centers: Any) -> tuple[Array]:
+def _energies(place: Place, Ps: list[Array], weights: list[Weight], *, model: Model, centers: Centers) -> tuple[Array]:
     """Return the energy of the rows, what of it lies in the subspace, and the residual there."""
     found = np.zeros(3)
     for block, P, weight in zip(place.blocks, Ps, weights, strict=True):
         XW, w = block.X[:] @ centers.W, weight.w[0]
-        residual = XW - model.membership.fitted(P[0], centers.M)
+        residual = XW - model.membership.fitted(P[0], np.asarray(centers.M))
         found += [w @ block.sq, np.sum(w[:, None] * XW**2), np.sum(w[:, None] * residual**2)]
     return (found,)
 
@@ -247,7 +248,7 @@ def span_of(blocks: list[Block]) -> Span:
         values, vectors = np.linalg.eigh(sum(_gram(b.X, np.ones_like(b.u)) for b in blocks))
         return Span(vectors[:, values > n * EPS * values[-1]], None)
     Xs = [b.X[:].astype(np.float64) for b in blocks]
-    values, vectors = np.linalg.eigh(np.block([[_dense(a @ b.T) for b in Xs] for a in Xs]))
+    values, vectors = np.linalg.eigh(np.block([[dense(a @ b.T) for b in Xs] for a in Xs]))
     kept = values > d * EPS * values[-1]
     root, U = np.sqrt(values[kept]), vectors[:, kept]
     parts = np.split(U, np.cumsum([X.shape[0] for X in Xs])[:-1])
@@ -330,11 +331,7 @@ def _gram(X: Matrix, w: Array) -> Array:
     for part in pieces(X):
         rows = _scale_rows(rows_at(X, part).astype(np.float64), np.sqrt(w[part], dtype=np.float64))
         total = total + rows.T @ rows
-    return _dense(total)
-
-
-def _dense(G: Matrix) -> Array:
-    return G.toarray() if hasattr(G, "toarray") else G
+    return dense(total)
 
 
 def _scale_rows(X: Matrix, w: Array) -> Matrix:

@@ -15,9 +15,9 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from .arrays import MOST_ROWS, Array, Matrix, is_sparse, like
+from .arrays import MOST_ROWS, Array, Matrix, dense, is_sparse, like
 from .capabilities import Capabilities
-from .geometry import Geometry, Spread, Tied, definite, floored
+from .geometry import Geometry, Tied, definite, floored
 from .record import axes, declared
 
 
@@ -99,10 +99,6 @@ class OfClusters(Geometry):
         logs = self.log_determinants(n_features)
         return sizes * logs.min(axis=1) + self.rows * (logs + self.traces(n_features)).sum(axis=1)
 
-    def energy(self, spread: Spread) -> Array:
-        """Compute 0: losses have it."""
-        return np.zeros(1)
-
     def with_clusters(self, n: int) -> Self:
         """Let further clusters have the mean of the covariances."""
         return replace(self, K=np.concatenate([self.K, np.repeat(self.K.mean(axis=0, keepdims=True), n, axis=0)]))
@@ -163,7 +159,7 @@ class Full(OfClusters):
         total = xp.zeros((runs, c, d, d), dtype=xp.float64, device=sq.device)
         for first in range(0, n, MOST_ROWS):
             part = slice(first, min(first + MOST_ROWS, n))
-            Y = _dense(X[part, :]) - origin
+            Y = dense(X[part, :]) - origin
             for r in range(runs):
                 for j in range(c):
                     total[r, j, ...] += xp.astype((Y * F[r, j, part, None]).T @ Y, xp.float64)
@@ -202,7 +198,7 @@ class Full(OfClusters):
     @staticmethod
     def energies(X: Matrix, sq: Array, origin: Array, factors: Array, xp: ModuleType) -> Array:
         """Return one product for each cluster."""
-        Y, (runs, c) = _dense(X) - origin, factors.shape[:2]
+        Y, (runs, c) = dense(X) - origin, factors.shape[:2]
 
         def of(r: int, j: int) -> Array:
             turned = Y @ factors[r, j, ...]
@@ -221,7 +217,35 @@ class Full(OfClusters):
 
 
 @dataclass(frozen=True, eq=False)
-class Diagonal(OfClusters):
+class Variances(OfClusters):
+    """Variances, of each feature or of all."""
+
+    @property
+    @abstractmethod
+    def of_features(self) -> Array:
+        """(R, c, d or 1) variances."""
+
+    def times(self, C: Array, alone: Array) -> Array:
+        """Quotients."""
+        return C / self.of_features[:, None]
+
+    def mean(self, Y: Array, weights: Array) -> Array:
+        """Make a weighted mean of each feature."""
+        w = weights[..., None] / self.of_features[:, None]
+        total = w.sum(axis=2)
+        return (w * Y).sum(axis=2) / np.where(total > 0, total, 1)
+
+    def factors(self) -> Array:
+        """Precisions."""
+        return 1 / self.K
+
+    def draw(self, noise: Array, j: int) -> Array:
+        """By the roots of the variances."""
+        return noise * np.sqrt(self.K[j])
+
+
+@dataclass(frozen=True, eq=False)
+class Diagonal(Variances):
     """A variance for each feature: K (R, c, d)."""
 
     K: Array = axes("R? c d")
@@ -252,15 +276,10 @@ class Diagonal(OfClusters):
             total += xp.astype(xp.reshape(F[:, :, part], (runs * c, -1)) @ (Y * Y), xp.float64)
         return xp.reshape(total, (runs, c, d))
 
-    def times(self, C: Array, alone: Array) -> Array:
-        """Quotients."""
-        return C / self.K[:, None]
-
-    def mean(self, Y: Array, weights: Array) -> Array:
-        """Make a mean of each feature."""
-        w = weights[..., None] / self.K[:, None]
-        total = w.sum(axis=2)
-        return (w * Y).sum(axis=2) / np.where(total > 0, total, 1)
+    @property
+    def of_features(self) -> Array:
+        """(R, c, d) K."""
+        return self.K
 
     def log_determinants(self, n_features: int) -> Array:
         """Return sums of logarithms."""
@@ -270,10 +289,6 @@ class Diagonal(OfClusters):
         """Return sums of quotients."""
         assert self.common is not None
         return (self.common[:, None] / self.K).sum(axis=2)
-
-    def factors(self) -> Array:
-        """Precisions."""
-        return 1 / self.K
 
     @staticmethod
     def energies(X: Matrix, sq: Array, origin: Array, factors: Array, xp: ModuleType) -> Array:
@@ -286,10 +301,6 @@ class Diagonal(OfClusters):
         Y = X - origin
         return xp.reshape(A @ (Y * Y).T, (runs, c, n))
 
-    def draw(self, noise: Array, j: int) -> Array:
-        """By the roots of the variances."""
-        return noise * np.sqrt(self.K[j])
-
     @staticmethod
     def n_parameters(n_clusters: int, n_features: int) -> int:
         """Make a number for each feature."""
@@ -297,7 +308,7 @@ class Diagonal(OfClusters):
 
 
 @dataclass(frozen=True, eq=False)
-class Spherical(OfClusters):
+class Spherical(Variances):
     """One variance for all features: K (R, c)."""
 
     K: Array = axes("R? c")
@@ -318,15 +329,10 @@ class Spherical(OfClusters):
         """Return means of the diagonals."""
         return xp.sum(F * sq, axis=2, dtype=xp.float64) / X.shape[1]
 
-    def times(self, C: Array, alone: Array) -> Array:
-        """Quotients."""
-        return C / self.K[:, None, :, None]
-
-    def mean(self, Y: Array, weights: Array) -> Array:
-        """Make a weighted mean."""
-        w = (weights / self.K[:, None])[..., None]
-        total = w.sum(axis=2)
-        return (w * Y).sum(axis=2) / np.where(total > 0, total, 1)
+    @property
+    def of_features(self) -> Array:
+        """(R, c, 1) K."""
+        return self.K[..., None]
 
     def log_determinants(self, n_features: int) -> Array:
         """As often as there are features."""
@@ -337,28 +343,15 @@ class Spherical(OfClusters):
         assert self.common is not None
         return n_features * self.common[:, None] / self.K
 
-    def factors(self) -> Array:
-        """Precisions."""
-        return 1 / self.K
-
     @staticmethod
     def energies(X: Matrix, sq: Array, origin: Array, factors: Array, xp: ModuleType) -> Array:
         """Return multiples of the squared distances that are known."""
         return factors[:, :, None] * sq
 
-    def draw(self, noise: Array, j: int) -> Array:
-        """By the root of the variance."""
-        return noise * np.sqrt(self.K[j])
-
     @staticmethod
     def n_parameters(n_clusters: int, n_features: int) -> int:
         """Make a number for each cluster."""
         return n_clusters
-
-
-def _dense(X: Matrix) -> Array:
-    """Make a piece of rows, which has few numbers, as a dense array."""
-    return X.toarray() if is_sparse(X) else X
 
 
 COVARIANCES: dict[str, type[OfClusters]] = {form.name: form for form in (Full, Diagonal, Spherical)}

@@ -1,4 +1,4 @@
-"""The evidence of labels: how probable the rows are, given their clusters, whatever centres, offsets and covariance are.
+"""The evidence of labels: how probable the rows are, whatever centres, offsets and covariance are.
 
 A row of task t in cluster j is
 
@@ -12,9 +12,10 @@ and means of the groups g of a task and a cluster, and W the scatter within them
     log p(X | z) = − (n d / 2) log π − (d / 2) log|K| + ln Γ_d((ν + n) / 2) − ln Γ_d(ν / 2)
                    + (ν / 2) log|Ψ| − ((ν + n) / 2) log|Ψ + Q|
 
-Only sums over groups and Σ x xᵀ enter, so rows may live anywhere. V is diagonal but for effects of tasks and of clusters,
+Only sums over groups and Σ x xᵀ enter, so rows may live anywhere. V is diagonal but for effects of tasks and clusters,
 which are eliminated one after the other: no matrix of the size of the groups is made. v_m, v_b, v_d, ν, s and S0, a
-sphere or a diagonal of about diag(Q) / n, are those of largest evidence; v_b = 0 means no offsets, v_d = 0 no centres of tasks.
+sphere or a diagonal of about diag(Q) / n, are those of largest evidence; v_b = 0 means no offsets, v_d = 0 no centres
+of tasks.
 """
 
 from __future__ import annotations
@@ -127,8 +128,8 @@ class Evidence:
         found, d = [], len(self.XX)
         for some in np.array_split(np.arange(len(tasks)), max(len(tasks) * d * d // MOST_NUMBERS, 1)):
             then, k = TaskTerms.of(sizes[some], sums[some], at.effects), tasks[some]
-            moved = (all_ + new - old[k] for all_, new, old in zip((Q, X, inner, log_K), then, now, strict=True))
-            found.append(self._value(*_without_clusters(*moved, at.effects.centers), at.prior))
+            new = [all_ + one - old[k] for all_, one, old in zip((Q, X, inner, log_K), then, now, strict=True)]
+            found.append(self._value(*_without_clusters(new[0], new[1], new[2], new[3], at.effects.centers), at.prior))
         return np.concatenate(found) - before
 
     def _best_prior(self, groups: Groups, v: Array) -> Judged:
@@ -198,7 +199,7 @@ class TaskTerms(NamedTuple):
     Q: Array  # (B, d, d)
     of_cluster: Array  # (B, c, d)
     inner: Array  # (B, c, c)
-    log_K: Array  # (B,)
+    log_det: Array  # (B,)
 
     @classmethod
     def of(cls, N: Array, T: Array, effects: Effects) -> TaskTerms:

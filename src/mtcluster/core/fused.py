@@ -8,12 +8,12 @@ keeps them in registers and writes labels and losses, the second adds up rows by
 from __future__ import annotations
 
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .arrays import Picked, is_sparse
-from .blocks import Block, Weight
+from .arrays import Foreign, Picked, is_sparse
+from .blocks import Block, Outputs, Weight
 from .memberships import Membership
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def available(block: Block, membership: Membership, terms: TaskTerms) -> bool:
     if block.xp is np or is_sparse(block.X) or not membership.labels_only or not terms.plain:
         return False
     runs, c, _ = terms.h.shape
-    X: Any = getattr(block.X, "matrix", block.X)
+    X: Foreign = getattr(block.X, "matrix", block.X)
     return (
         runs == 1
         and len(block) > 0
@@ -45,19 +45,19 @@ def available(block: Block, membership: Membership, terms: TaskTerms) -> bool:
     )
 
 
-def step(block: Block, terms: TaskTerms, P: Any, weight: Weight) -> tuple[Any, ...]:
+def step(block: Block, terms: TaskTerms, P: Foreign, weight: Weight) -> Outputs:
     """Tell what a piece of `jobs.advance` answers, for all rows of a block: labels, losses, Σ w L, S and T."""
     import torch
 
     from .fused_kernel import add_up, assign
 
-    X: Any
+    X: Foreign
     X, index = (block.X.matrix, block.X.index) if isinstance(block.X, Picked) else (block.X, None)
     n, d, c = len(block), int(X.shape[1]), int(terms.h.shape[1])
     K, wide = _padded(c), min(_padded(d), WIDEST_TILE)
     D = -(-d // wide) * wide
-    C: Any = terms.C
-    h: Any = terms.h
+    C: Foreign = terms.C
+    h: Foreign = terms.h
     sq, w = block.sq, weight.w
     labels, losses = torch.empty_like(P), X.new_empty((1, n))
     picked, selected = X if index is None else index, P if weight.selected is None else weight.selected

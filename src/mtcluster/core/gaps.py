@@ -20,12 +20,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from types import ModuleType
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
-from .arrays import Array, Matrix, has_gaps, host, is_sparse, like, pieces, rows_at
-from .blocks import Block, Place, make_block
+from .arrays import Array, Matrix, Part, has_gaps, host, is_sparse, like, pieces, rows_at
+from .blocks import Block, Outputs, Place, make_block
 
 Found = TypeVar("Found")
 
@@ -61,7 +61,7 @@ class TaskGaps:
     near: Array  # an array in the type and the place of the rows
     xp: ModuleType
 
-    def meet(self, X: Array, G: Array, block: Block, part: slice) -> Met:
+    def meet(self, X: Array, G: Array, block: Block, part: Part) -> Met:
         """Make a part of the rows of a block, filled with the origin, and where (n, d) they are."""
         if self.A is None:
             return Plain(self, G)
@@ -329,19 +329,16 @@ def without_values(X: Matrix, xp: ModuleType = np) -> Array | None:
     return xp.concat([xp.all(xp.isnan(rows), axis=1) for rows in parts])
 
 
-def empty_rows(place: Place) -> tuple[Any, ...]:
+def empty_rows(place: Place) -> Outputs:
     """Tell which rows have no value at all."""
     found = []
     for X in place.Xs:
         empty = without_values(X, place.xp)
-        found.append(_none(X, place.xp) if empty is None else empty)
+        if empty is None:
+            device = getattr(getattr(X, "matrix", X), "device", None)
+            empty = place.xp.zeros((X.shape[0],), dtype=place.xp.bool, device=device)
+        found.append(empty)
     return found, None
-
-
-def _none(X: Matrix, xp: ModuleType) -> Array:
-    matrix: Any = getattr(X, "matrix", X)
-    device = {} if xp is np else {"device": matrix.device}
-    return xp.zeros((X.shape[0],), dtype=xp.bool, **device)
 
 
 def counted(X: Matrix, u: Array, xp: ModuleType = np) -> Array:

@@ -13,7 +13,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 
@@ -21,32 +21,13 @@ from .arrays import Array
 from .capabilities import Capabilities
 from .jobs import scatter
 from .record import Record, axes
+from .sums import Spread
 
 if TYPE_CHECKING:
     from .blocks import PerRow, RowSource
     from .covariances import Own
 
 STRENGTH = 0.01  # ν / N
-
-
-@dataclass(frozen=True, eq=False)
-class Spread(Record):
-    """Second moments of the rows at the weights of a stage."""
-
-    XX: Array = axes("R? q q")  # Σ w (x − origin)(x − origin)ᵀ of tasks that share, in the directions V
-    energy: Array = axes("R? m")  # Σ w ‖x − origin‖² of each task
-    sizes: Array = axes("R? m")  # Σ w of each task
-    sharing: Array = axes("m")  # which tasks shape the metric
-
-    @property
-    def total(self) -> Array:
-        """(R or 1,) N: the weight of the rows that shape the metric."""
-        return self.sizes[:, self.sharing].sum(axis=1)
-
-    @property
-    def shared_energy(self) -> Array:
-        """(R or 1,) the energy of these rows."""
-        return self.energy[:, self.sharing].sum(axis=1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,9 +39,9 @@ class Geometry(Record):
     estimated: ClassVar[bool] = True  # is it found with the clusters?
 
     @property
-    @abstractmethod
     def tied(self) -> Geometry:
         """What all clusters have in common."""
+        return self
 
     @abstractmethod
     def times(self, C: Array, alone: Array) -> Array:
@@ -78,9 +59,9 @@ class Geometry(Record):
     def penalty(self, sizes: Array, n_features: int) -> Array:
         """Compute (R,) what log|S| and the prior add to the objective, for rows of weight `sizes` (R,)."""
 
-    @abstractmethod
     def energy(self, spread: Spread) -> Array:
-        """Compute (R,) Σ w ‖x − origin‖²_A where losses leave it out."""
+        """Compute (R,) Σ w ‖x − origin‖²_A where losses leave it out, else 0."""
+        return np.zeros(1)
 
     def own(self, origins: Array) -> Own | None:
         """Tell what covariances of clusters mean for rows seen from origins (m, d); None: clusters have none."""
@@ -103,7 +84,7 @@ class Geometry(Record):
         one, nobody = self.take("R", None).tied, np.zeros(1, dtype=bool)
         return np.sum(one.times(Y[None, None], nobody)[0, 0] * Y, axis=1)
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         return {name: value for name, value in self.__dict__.items() if name in self.__dataclass_fields__}
 
 
@@ -113,11 +94,6 @@ class Identity(Geometry):
 
     name = "euclidean"
     estimated = False
-
-    @property
-    def tied(self) -> Identity:
-        """Itself."""
-        return self
 
     def times(self, C: Array, alone: Array) -> Array:
         """C."""
@@ -133,10 +109,6 @@ class Identity(Geometry):
 
     def penalty(self, sizes: Array, n_features: int) -> Array:
         """Compute 0."""
-        return np.zeros(1)
-
-    def energy(self, spread: Spread) -> Array:
-        """Compute 0: losses have it."""
         return np.zeros(1)
 
 
@@ -158,15 +130,9 @@ class Tied(Geometry):
         """Make the covariance that a fit begins with, which is its prior."""
         return cls(prior, V, prior[None], np.array([rest]), rest, strength)
 
-    @property
-    def tied(self) -> Tied:
-        """Itself."""
-        return self
-
     def spread(self, rows: RowSource, weights: PerRow, sharing: Array) -> Spread:
         """Add up the scatter of the rows of tasks that share around their origins, at given weights."""
-        found = rows.apply(partial(scatter, V=self.V, sharing=sharing), weights)[-1]
-        return Spread(found.XX, found.energy, found.sizes, sharing)
+        return rows.apply(partial(scatter, V=self.V, sharing=sharing), weights)[-1]
 
     def estimate(self, G: Array, total: Array, sizes: Array, n_features: int, *, bounded: bool = False) -> Self:
         """Compute S from the scatter G (R, q, q) around the centres in the directions V, its trace in all, and N (R,).

@@ -6,18 +6,17 @@ row and, last, a sum or None. A `RowSource` runs it in every place and adds up t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from . import fused
-from .arrays import Array, Matrix, host, is_sparse, like
-from .blocks import Block, Place, Totals, Weight, without_rows
+from .arrays import Array, Foreign, Matrix, Part, host, is_sparse, like
+from .blocks import Block, Outputs, PerRow, Place, Totals, Weight, without_rows
 from .gaps import Met
 from .memberships import Membership
-from .sums import RowSums, missing_sums, row_sums
+from .sums import RowSums, Spread, missing_sums, row_sums
 from .weightings import Gathered, Weighting, masses
 
 if TYPE_CHECKING:
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
 
 
 @without_rows
-def begin(place: Place, *starts: list[Array], membership: Membership, n_clusters: int) -> tuple[Any, ...]:
+def begin(place: Place, *starts: list[Array], membership: Membership, n_clusters: int) -> Outputs:
     """Return starting memberships of each run in the form in which they are kept."""
     kept = [
         b.xp.stack([membership.start(P, b.sq, n_clusters, b.xp) for P in Ps])
@@ -35,33 +34,26 @@ def begin(place: Place, *starts: list[Array], membership: Membership, n_clusters
     return kept, None
 
 
-def nearest(place: Place, *, terms: Terms, membership: Membership) -> tuple[Any, ...]:
+def nearest(place: Place, *, terms: Terms, membership: Membership) -> Outputs:
     """Return the memberships of least loss at given centres, and the losses."""
     blocks = place.blocks
     local = terms.where(blocks[0])
 
-    def job(k: int, part: slice, X: Matrix) -> tuple[Array, Array]:
+    def job(k: int, part: Part, X: Matrix) -> tuple[Array, Array]:
         return membership.nearest(local[k].quadratic(*_seen(local[k], blocks[k], part, X)))
 
-    Ps: list[list[Array]] = [[] for _ in blocks]
-    Ls: list[list[Array]] = [[] for _ in blocks]
-    for k, (P, L) in place.over_pieces(terms.n_columns, job):
-        Ps[k].append(P)
-        Ls[k].append(L)
-    found = [
-        [_joined(parts, terms.C.shape[0], b) for parts, b in zip(values, blocks, strict=True)] for values in (Ps, Ls)
-    ]
-    return *found, None
+    runs, found = len(terms.C), list(zip(place.by_task(terms.n_columns, job), blocks, strict=True))
+    return *([_joined([part[i] for part in parts], runs, b) for parts, b in found] for i in (0, 1)), None
 
 
 @without_rows
-def unit_weights(place: Place) -> tuple[Any, ...]:
+def unit_weights(place: Place) -> Outputs:
     """Tell what the rows count where all weights v are 1, alike in all runs."""
     return [Weight(b.u[None, :], None) for b in place.blocks], None
 
 
 @without_rows
-def stage_weights(place: Place, vs: list[Array]) -> tuple[Any, ...]:
+def stage_weights(place: Place, vs: list[Array]) -> Outputs:
     """Tell what the rows count at a stage, for weights v."""
     found = []
     for block, v in zip(place.blocks, vs, strict=True):
@@ -71,19 +63,19 @@ def stage_weights(place: Place, vs: list[Array]) -> tuple[Any, ...]:
 
 
 @without_rows
-def pick_runs(place: Place, *values: list[Any], at: list[int] | int) -> tuple[Any, ...]:
+def pick_runs(place: Place, *values: PerRow, at: list[int] | int) -> Outputs:
     """Return values per row of some of the runs; of one they have no axis of the runs."""
     return *([_picked(one, at, place.xp) for one in value] for value in values), None
 
 
 @without_rows
-def join_runs(place: Place, *parts: list[Array], order: list[int]) -> tuple[Any, ...]:
+def join_runs(place: Place, *parts: list[Array], order: list[int]) -> Outputs:
     """Return values per row of the runs of several parts, in another order."""
     xp = place.xp
     return [_picked(xp.concat(own), order, xp) for own in zip(*parts, strict=True)], None
 
 
-def _picked(value: Any, at: list[int] | int, xp: ModuleType) -> Any:
+def _picked(value: Foreign, at: list[int] | int, xp: ModuleType) -> Foreign:
     if isinstance(value, Weight):
         if value.w.shape[0] == 1:  # alike in all runs
             return value
@@ -110,7 +102,7 @@ def totals(
     blocks, runs = place.blocks, Ps[0].shape[0]
     local = None if terms is None else terms.where(blocks[0])
 
-    def job(k: int, part: slice, X: Matrix) -> tuple[Any, ...]:
+    def job(k: int, part: Part, X: Matrix) -> Outputs:
         b, P, w = blocks[k], Ps[k][..., part], weights[k].w[:, part]
         X, G = b.filled(X)
         sums = row_sums(X, P, w, membership, n_clusters, b.xp)
@@ -132,25 +124,23 @@ def totals(
     return (sums.totals(),)
 
 
-def losses(place: Place, Ps: list[Array], *, terms: Terms, membership: Membership) -> tuple[Any, ...]:
+def losses(place: Place, Ps: list[Array], *, terms: Terms, membership: Membership) -> Outputs:
     """Return the losses at given memberships and centres."""
     blocks = place.blocks
     local = terms.where(blocks[0])
 
-    def job(k: int, part: slice, X: Matrix) -> Array:
+    def job(k: int, part: Part, X: Matrix) -> Array:
         form = local[k].quadratic(*_seen(local[k], blocks[k], part, X))
         return membership.losses(Ps[k][..., part], form)
 
-    Ls: list[list[Array]] = [[] for _ in blocks]
-    for k, L in place.over_pieces(terms.n_columns, job):
-        Ls[k].append(L)
+    Ls = place.by_task(terms.n_columns, job)
     return [_joined(parts, P.shape[0], b) for parts, P, b in zip(Ls, Ps, blocks, strict=True)], None
 
 
 def advance(
     place: Place, Ps: list[Array], weights: list[Weight], *, terms: Terms, membership: Membership, last: bool = False,
     exact: bool = False,
-) -> tuple[Any, ...]:  # fmt: skip
+) -> Outputs:  # fmt: skip
     """Return the membership step: memberships, losses and sums; a row that is not selected keeps its memberships.
 
     Both products with X are taken piece by piece: X is read once. `last`: no centres follow, and the sums that they
@@ -159,7 +149,7 @@ def advance(
     blocks, (runs, _, c, _) = place.blocks, terms.C.shape
     local = terms.where(blocks[0])
 
-    def job(k: int, part: slice, X: Matrix) -> tuple[Any, ...]:
+    def job(k: int, part: Part, X: Matrix) -> Outputs:
         b, weight, xp = blocks[k], weights[k], blocks[k].xp
         w = weight.w[:, part]
         selected = None if weight.selected is None else weight.selected[:, part]
@@ -192,26 +182,26 @@ def advance(
     return Ps, [_joined(parts, runs, b) for parts, b in zip(Ls, blocks, strict=True)], sums.totals()
 
 
-def _fused(b: Block, terms: TaskTerms, P: Array, weight: Weight) -> tuple[Any, ...]:
+def _fused(b: Block, terms: TaskTerms, P: Array, weight: Weight) -> Outputs:
     """Return the same by the kernel, which knows no missing values."""
     new, L, *sums = fused.step(b, terms, P, weight)
     return new, L, None, *sums
 
 
-def _seen(terms: TaskTerms, block: Block, part: slice, X: Matrix) -> tuple[Matrix, Array, Met | None]:
+def _seen(terms: TaskTerms, block: Block, part: Part, X: Matrix) -> tuple[Matrix, Array, Met | None]:
     """Return some rows as their losses need them: filled, their squared lengths, and what is missing."""
     X, met = terms.meet(X, block, part)
     return X, block.sq[part], met
 
 
 @without_rows
-def by_observed(place: Place, Ls: list[Array]) -> tuple[Any, ...]:
+def by_observed(place: Place, Ls: list[Array]) -> Outputs:
     """Return losses by the share of the values that are there: else rows with missing values would look easy."""
     return [L if b.observed is None else L / b.observed for b, L in zip(place.blocks, Ls, strict=True)], None
 
 
 @without_rows
-def bring_to_host(place: Place, Ls: list[Array]) -> tuple[Any, ...]:
+def bring_to_host(place: Place, Ls: list[Array]) -> Outputs:
     """Return losses and sample weights in NumPy's memory, as histograms need them."""
     return [host(L) for L in Ls], [host(b.u) for b in place.blocks], None
 
@@ -231,9 +221,7 @@ def gathered_losses(place: Place, Ls: list[Array]) -> tuple[Gathered]:
 
 
 @without_rows
-def weigh(
-    place: Place, Ls: list[Array], *, weighting: Weighting, thresholds: list[list[list[float]]]
-) -> tuple[Any, ...]:
+def weigh(place: Place, Ls: list[Array], *, weighting: Weighting, thresholds: list[list[list[float]]]) -> Outputs:
     """Return weights v (R, n) at the thresholds found for each task and run."""
     xp = place.xp
 
@@ -256,19 +244,7 @@ def weighted_sums(place: Place, Ls: list[Array]) -> tuple[Array]:
     return (np.stack([host(b.xp.sum(b.u * L, axis=-1, dtype=b.xp.float64)) for b, L in pairs]),)
 
 
-@dataclass(frozen=True)
-class Scatter:
-    """Second moments of rows."""
-
-    XX: Array  # (R, l, l)
-    energy: Array  # (R, m)
-    sizes: Array  # (R, m)
-
-    def __add__(self, other: Scatter) -> Scatter:
-        return Scatter(self.XX + other.XX, self.energy + other.energy, self.sizes + other.sizes)
-
-
-def scatter(place: Place, weights: list[Weight], *, V: Array | None, sharing: Array) -> tuple[Scatter]:
+def scatter(place: Place, weights: list[Weight], *, V: Array | None, sharing: Array) -> tuple[Spread]:
     """Σ w (x − origin)(x − origin)ᵀ over the tasks that share, in the directions V, and Σ w ‖x − origin‖² of each."""
     blocks, xp = place.blocks, place.xp
     runs, l = weights[0].w.shape[0], place.Xs[0].shape[1] if V is None else V.shape[1]
@@ -276,7 +252,7 @@ def scatter(place: Place, weights: list[Weight], *, V: Array | None, sharing: Ar
     origins = [like(b.origin if V is None else b.origin @ V, b.sq, xp) for b in blocks]
     turned = None if V is None else like(V, blocks[0].sq, xp)
 
-    def job(k: int, part: slice, X: Matrix) -> tuple[Array, ...]:
+    def job(k: int, part: Part, X: Matrix) -> tuple[Array, ...]:
         w = weights[k].w[:, part]
         sums = xp.sum(w * blocks[k].sq[part], axis=1, dtype=xp.float64), xp.sum(w, axis=1, dtype=xp.float64)
         if not sharing[k]:
@@ -290,7 +266,7 @@ def scatter(place: Place, weights: list[Weight], *, V: Array | None, sharing: Ar
         sizes[:, k] += host(size)
         if moments:
             XX += host(moments[0])
-    return (Scatter(XX, energy, sizes),)
+    return (Spread(XX, energy, sizes, sharing),)
 
 
 @without_rows

@@ -7,11 +7,11 @@ from collections import ChainMap
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from types import ModuleType
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from .arrays import Array, arange, host, like, zero
+from .arrays import Array, Dtype, arange, host, like, zero
 from .capabilities import Capabilities
 
 
@@ -75,7 +75,7 @@ class Membership(ABC):
         """Get starting memberships of one run, given as labels (n,) or memberships (n, c), as the solver keeps them."""
 
     @abstractmethod
-    def random(self, n: int, n_clusters: int, rng: np.random.Generator, dtype: Any) -> Array:
+    def random(self, n: int, n_clusters: int, rng: np.random.Generator, dtype: Dtype) -> Array:
         """Return memberships of n rows, drawn at random."""
 
     @abstractmethod
@@ -98,13 +98,13 @@ class Membership(ABC):
         P = self.exact(form)
         return P, self.losses(P, form)
 
-    @abstractmethod
     def columns(self, P: Array, like: Array, n_clusters: int, xp: ModuleType = np) -> Array:
         """Compute P (R, c, n), in the type of an array."""
+        return P
 
-    @abstractmethod
     def moments(self, P: Array, weighted: Array, xp: ModuleType = np) -> Array:
-        """Compute S = PᵀVP (R, c, c) in float64, from P and PV (R, c, n); of labels its diagonal (R, c)."""
+        """Compute S = PᵀVP (R, c, c) in float64, from P and PV (R, c, n); its diagonal (R, c) where that is all."""
+        return xp.sum(weighted, axis=2, dtype=xp.float64)
 
     @abstractmethod
     def reported(self, P: Array, form: Quadratic) -> Array:
@@ -114,9 +114,9 @@ class Membership(ABC):
     def sizes(self, P: Array, u: Array, n_clusters: int, xp: ModuleType = np) -> Array:
         """Compute Σ u p of each cluster."""
 
-    @abstractmethod
     def fitted(self, P: Array, M: Array) -> Array:
         """Compute P M (n, d), for memberships of one run as the solver keeps them."""
+        return P.T @ M
 
 
 class Binary(Membership):
@@ -132,7 +132,7 @@ class Binary(Membership):
         labels = P if P.ndim == 1 else xp.argmax(P, axis=1)
         return labels.astype(_label_type(n_clusters), copy=False) if xp is np else xp.astype(labels, xp.int64)
 
-    def random(self, n: int, n_clusters: int, rng: np.random.Generator, dtype: Any) -> Array:
+    def random(self, n: int, n_clusters: int, rng: np.random.Generator, dtype: Dtype) -> Array:
         """Return labels drawn at random."""
         return rng.integers(n_clusters, size=n)
 
@@ -167,10 +167,6 @@ class Binary(Membership):
             return (P[:, None] == np.arange(n_clusters, dtype=P.dtype)[:, None]).astype(like.dtype)
         return xp.astype(P[:, None, :] == arange(n_clusters, P.device, xp)[:, None], like.dtype)
 
-    def moments(self, P: Array, weighted: Array, xp: ModuleType = np) -> Array:
-        """Return the weights of each cluster."""
-        return xp.sum(weighted, axis=2, dtype=xp.float64)
-
     def reported(self, P: Array, form: Quadratic) -> Array:
         """Return labels are what they are."""
         return P[0, :].astype(np.intp) if form.xp is np else P[0, :]
@@ -190,12 +186,12 @@ def _at(D: Array, labels: Array, xp: ModuleType) -> Array:
 
 
 @lru_cache
-def _label_type(n_clusters: int) -> Any:
+def _label_type(n_clusters: int) -> Dtype:
     """Get the smallest integers that number the clusters: labels are compared with all of them in every iteration."""
     return np.min_scalar_type(n_clusters - 1)
 
 
-def one_hot(labels: Array, n_clusters: int, dtype: Any, xp: ModuleType = np) -> Array:
+def one_hot(labels: Array, n_clusters: int, dtype: Dtype, xp: ModuleType = np) -> Array:
     """Return labels as 0/1 memberships (n, c)."""
     number = xp.arange(n_clusters, device=getattr(labels, "device", None))
     return xp.astype(labels[:, None] == number, dtype)
@@ -218,7 +214,7 @@ class NonNegative(Membership):
         P = P if P.ndim == 2 else one_hot(P, n_clusters, like.dtype, xp) + UNLOCK
         return np.ascontiguousarray(P.T) if xp is np else P.T
 
-    def random(self, n: int, n_clusters: int, rng: np.random.Generator, dtype: Any) -> Array:
+    def random(self, n: int, n_clusters: int, rng: np.random.Generator, dtype: Dtype) -> Array:
         """Return memberships drawn at random."""
         return (rng.random((n, n_clusters)) + UNLOCK).astype(dtype)
 
@@ -258,10 +254,6 @@ class NonNegative(Membership):
         """Return losses at the given memberships."""
         return form.with_energy(form.xp.sum(P * (form.small(np.asarray(form.B)) @ P - 2 * form.A), axis=1))
 
-    def columns(self, P: Array, like: Array, n_clusters: int, xp: ModuleType = np) -> Array:
-        """Compute P itself."""
-        return P
-
     def moments(self, P: Array, weighted: Array, xp: ModuleType = np) -> Array:
         """Compute PᵀVP."""
         return xp.astype(weighted @ xp.permute_dims(P, (0, 2, 1)), xp.float64)
@@ -277,10 +269,6 @@ class NonNegative(Membership):
     def sizes(self, P: Array, u: Array, n_clusters: int, xp: ModuleType = np) -> Array:
         """Compute Σ u p of each cluster."""
         return host(xp.astype(u, xp.float64) @ xp.astype(P, xp.float64))
-
-    def fitted(self, P: Array, M: Array) -> Array:
-        """Return the mixture of centres of each row."""
-        return P.T @ M
 
 
 def _pivot(A: Array, B: Array, xp: ModuleType) -> Array:
@@ -331,11 +319,11 @@ class Responsibilities(Membership):
     def start(self, P: Array, like: Array, n_clusters: int, xp: ModuleType = np) -> Array:
         """Compute 0/1 columns of labels, or memberships; those of a row sum to 1."""
         if P.ndim == 1:
-            P = xp.astype(P[:, None] == xp.arange(n_clusters, device=getattr(P, "device", None)), like.dtype)
+            P = one_hot(P, n_clusters, like.dtype, xp)
         P = xp.astype(P, like.dtype)
         return (P / xp.sum(P, axis=1, keepdims=True)).T
 
-    def random(self, n: int, n_clusters: int, rng: np.random.Generator, dtype: Any) -> Array:
+    def random(self, n: int, n_clusters: int, rng: np.random.Generator, dtype: Dtype) -> Array:
         """Return labels drawn at random."""
         return np.eye(n_clusters, dtype=dtype)[rng.integers(n_clusters, size=n)]
 
@@ -359,14 +347,6 @@ class Responsibilities(Membership):
         L = self.step(P, form, None)[1]
         return L if form.e is None else form.xp.maximum(L, zero(L.dtype, getattr(L, "device", None), form.xp))
 
-    def columns(self, P: Array, like: Array, n_clusters: int, xp: ModuleType = np) -> Array:
-        """Compute P itself."""
-        return P
-
-    def moments(self, P: Array, weighted: Array, xp: ModuleType = np) -> Array:
-        """Return the weights of each cluster."""
-        return xp.sum(weighted, axis=2, dtype=xp.float64)
-
     def reported(self, P: Array, form: Quadratic) -> Array:
         """Return rows first."""
         return P[0, ...].T
@@ -374,10 +354,6 @@ class Responsibilities(Membership):
     def sizes(self, P: Array, u: Array, n_clusters: int, xp: ModuleType = np) -> Array:
         """Compute Σ u p of each cluster."""
         return host(u) @ host(P)
-
-    def fitted(self, P: Array, M: Array) -> Array:
-        """Return the expected centre of each row."""
-        return P.T @ M
 
 
 MEMBERSHIPS: dict[str, Membership] = {form.name: form for form in (Binary(), NonNegative())}

@@ -28,11 +28,12 @@ from .blocks import PerRow, RowSource
 from .centers import Centers
 from .couplings import Coupling, Reconstruction
 from .gaps import Gaps
-from .geometry import Geometry, Identity, Spread, Tied
+from .geometry import Geometry, Identity, Tied
 from .jobs import cluster_sizes, pick_runs, weighted_sums
 from .memberships import Binary, Membership
 from .record import Record, axes
 from .sharing import Offsets, Sharing
+from .sums import Spread
 from .terms import Axes, Terms
 
 HOLDS_ALL = np.ones((1, 1, 1), dtype=bool)

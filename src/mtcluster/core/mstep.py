@@ -6,16 +6,17 @@ Either W, M and M_k alone, or with them offsets b_k, a geometry, and proportions
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .arrays import Array
+from .arrays import Array, Foreign
 from .blocks import Totals
 from .centers import TINY, Centers, between, centers_of, coordinate_means
 from .covariances import OfClusters
-from .geometry import Geometry, Spread, Tied
+from .geometry import Geometry, Tied
 from .sharing import divided
+from .sums import Spread
 
 if TYPE_CHECKING:
     from .couplings import Subspace
@@ -64,7 +65,7 @@ def update(
         Ms = np.broadcast_to(shared[:, None], T.shape)
         return Centers(W, M, Ms, Z, Q, np.ones(T.shape[:3], dtype=bool), model.offsets, model.geometry)
     seen = (S if S.ndim < T.ndim else np.einsum("rkii->rki", S)) > 0
-    placed: Any = None
+    placed: Foreign = None
     if gaps is not None or not seen.all():
         placed = model.offsets.in_tasks(shared, S.shape[1])
         if last is not None:

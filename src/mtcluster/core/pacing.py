@@ -8,6 +8,7 @@ from numbers import Integral, Real
 
 import numpy as np
 
+from .arrays import Array
 from .blocks import PerRow, RowSource
 from .jobs import bring_to_host, by_observed, gathered_losses, loss_histograms, weigh
 from .weightings import SOFT_RULES, Hard, Weighting, quantiles
@@ -88,7 +89,7 @@ class Stages:
         elif shares:
             near, us, _ = rows.apply(bring_to_host, Ls, outputs=2)
 
-            def histograms(probes: list[tuple[int, int, int]], level: int) -> np.ndarray:
+            def histograms(probes: list[tuple[int, int, int]], level: int) -> Array:
                 return rows.apply(partial(loss_histograms, probes=probes, level=level), near, us)[-1]
 
             asked = [(k, run, q) for k in range(m) for run in range(n_runs) for q in shares]

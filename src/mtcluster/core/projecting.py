@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from .arrays import Array, Picked, has_gaps, is_sparse, like, without_gaps
-from .blocks import Place, without_rows
+from .arrays import Array, Foreign, Picked, has_gaps, is_sparse, like, without_gaps
+from .blocks import Outputs, Place, without_rows
 from .centers import Centers
 from .relations import directions
 from .sampling import Sampling, draw_by_task
@@ -15,7 +13,7 @@ from .sampling import Sampling, draw_by_task
 MAP, MAP_AXES = Sampling(sample=20_000, task_sample=500), 4  # rows that a picture shows, and its directions
 
 
-def project(place: Place, *, W: Array, middle: Array | None = None) -> tuple[Any, ...]:
+def project(place: Place, *, W: Array, middle: Array | None = None) -> Outputs:
     """Compute X W; missing values have those of `middle` (d,)."""
     found = []
     for X in place.Xs:
@@ -27,7 +25,7 @@ def project(place: Place, *, W: Array, middle: Array | None = None) -> tuple[Any
 
 
 @without_rows
-def task_indices(place: Place) -> tuple[Any, ...]:
+def task_indices(place: Place) -> Outputs:
     """Return the index of each row's task."""
     xp, found = place.xp, []
     for k, X in enumerate(place.Xs):
@@ -43,7 +41,7 @@ def axes_of(centers: Centers) -> Array:
     return centers.geometry.whiten(W.T, 1.0).T
 
 
-def shared_map(rows: Any, centers: Centers, sizes: Array, rng: np.random.Generator) -> tuple[Array, Array]:
+def shared_map(rows: Foreign, centers: Centers, sizes: Array, rng: np.random.Generator) -> tuple[Array, Array]:
     """Tell which rows a picture shows, and where they lie in the shared subspace, in the common frame of the tasks."""
     positions = draw_by_task(rows.summary.counting.tolist(), MAP, rng)
     V = directions(centers.shared, axes_of(centers), sizes, MAP_AXES)

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
-from .arrays import Array, Matrix, entry_counts, is_sparse, pieces, rows_at
-from .blocks import Place, make_block
+from .arrays import Array, Matrix, Part, entry_counts, is_sparse, pieces, rows_at
+from .blocks import Outputs, Place, make_block
 from .centers import Centers
 from .memberships import Quadratic, one_hot
 from .model import Model
 
 
-def read_out(place: Place, *, model: Model, centers: Centers) -> tuple[Any, ...]:
+def read_out(place: Place, *, model: Model, centers: Centers) -> Outputs:
     """Return memberships and losses of rows at the centres of one run, as they are reported.
 
     The loss of a row that lacks values is that of a whole row: it is divided by the share of them that is there.
@@ -29,7 +28,7 @@ def read_out(place: Place, *, model: Model, centers: Centers) -> tuple[Any, ...]
     return [P for P, _ in found], [L for _, L in found], None
 
 
-def probabilities(place: Place, *, model: Model, centers: Centers, temperatures: list[float]) -> tuple[Any, ...]:
+def probabilities(place: Place, *, model: Model, centers: Centers, temperatures: list[float]) -> Outputs:
     """Return probabilities (n, c) of the labels of rows at the centres of one run, at the temperature of each task."""
     found = [
         _read_task(k, model, centers, place, lambda form, _, T=T: (softened(form, model, T),))[0]  # type: ignore[misc]
@@ -57,7 +56,7 @@ def _read_task(
     xp, d = place.xp, centers.Z.shape[1]
     middle = centers.Ms[0].mean(axis=0).astype(np.float64) if model.free_origin else np.zeros(d)
 
-    def job(part: slice) -> tuple[Array, ...]:
+    def job(part: Part) -> tuple[Array, ...]:
         rows: Matrix = rows_at(X, part)
         origin = np.where(entry_counts(rows, xp) == rows.shape[0], middle, 0) if is_sparse(rows) else middle
         block = make_block(rows, None, origin, xp)

@@ -14,18 +14,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
-from .arrays import Array
+from .arrays import Array, Foreign
 
 LARGEST = float(np.finfo(np.float64).max)
 
 
 def axes(
-    letters: str, *, fill: Any = 0, least: float = -LARGEST, most: float = LARGEST, finite: bool = True, **default: Any
-) -> Any:
+    letters: str, *, fill: float = 0, least: float = -LARGEST, most: float = LARGEST, finite: bool = True,
+    **default: Foreign,
+) -> Foreign:  # fmt: skip
     """Declare an array of a record: its axes, what it holds where it grows, and which numbers it may hold."""
     if isinstance(values := default.get("default"), np.ndarray):
         default = {"default_factory": lambda: values}
@@ -39,7 +40,7 @@ class Declared:
 
     name: str
     letters: tuple[str, ...]
-    fill: Any
+    fill: float
     least: float
     most: float
     finite: bool  # False: anything
@@ -68,7 +69,7 @@ def declared(kind: type) -> tuple[Declared, ...]:
 class Record:
     """Arrays with axes, records within records, and other values, which stay as they are."""
 
-    def take(self, axis: str, at: Any) -> Self:
+    def take(self, axis: str, at: Foreign) -> Self:
         """Take some entries along an axis; a whole number drops the axis."""
         if at is None:
             return self._changed(axis, lambda one, values, i: np.expand_dims(values, i + values.ndim + 1))
@@ -97,7 +98,7 @@ class Record:
 
     def concat(self, axis: str, *others: Self) -> Self:
         """Put the entries of other records behind those along an axis; all else stays as it is here."""
-        changes: dict[str, Any] = {}
+        changes: dict[str, object] = {}
         for name, part in self._parts():
             changes[name] = part.concat(axis, *(getattr(other, name) for other in others))
         for one in declared(type(self)):
@@ -125,13 +126,15 @@ class Record:
             values = getattr(self, one.name)
             if values is None:
                 continue
-            shape = np.shape(values)
-            letters = one.letters[len(one.letters) - len(shape) :] if len(shape) < len(one.letters) else one.letters
+            shape, letters = np.shape(values), one.letters
+            if len(shape) < len(letters) and letters[0].startswith("R"):  # of one run
+                letters = letters[1:]
+            found = (*shape, *[0] * len(letters))  # 0: an axis that is not there
             wanted = tuple(
                 1 if letter.endswith("?") and size == 1 else sizes.setdefault(letter.rstrip("?"), size)
-                for letter, size in zip(letters, shape, strict=False)
+                for letter, size in zip(letters, found, strict=False)
             )
-            if len(shape) != len(letters) or shape != wanted:
+            if shape and shape != wanted:
                 raise ValueError(f"{one.name} has the shape {shape} instead of {wanted}")
         for _, part in self._parts():
             part.check(sizes)
@@ -142,9 +145,9 @@ class Record:
             if isinstance(value, Record):
                 yield one.name, value
 
-    def _changed(self, axis: str, change: Any) -> Self:
+    def _changed(self, axis: str, change: Foreign) -> Self:
         """Change all arrays along an axis, in records within this one too."""
-        changes: dict[str, Any] = {name: part._changed(axis, change) for name, part in self._parts()}
+        changes: dict[str, object] = {name: part._changed(axis, change) for name, part in self._parts()}
         for one in declared(type(self)):
             values = getattr(self, one.name)
             for i in one.positions(axis) if values is not None else ():

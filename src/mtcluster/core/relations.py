@@ -17,13 +17,6 @@ def match(gain: Array) -> Array:
     return linear_sum_assignment(gain, maximize=True)[1]
 
 
-def renumber(labels: Array, reference: Array) -> Array:
-    """Return labels under the numbers that agree best with a reference: shares (n, c) of each row in its clusters."""
-    overlap = np.zeros((reference.shape[1], reference.shape[1]))
-    np.add.at(overlap, labels, reference)
-    return match(overlap)[labels]
-
-
 def adjusted_rand(a: Array, b: Array) -> float:
     """Get the adjusted Rand index of two labellings, whole numbers from 0 (Hubert and Arabie), as scikit-learn has it.
 

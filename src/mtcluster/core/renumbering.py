@@ -7,13 +7,13 @@ not stays in the arrays, held by no task, and a new one comes after the last num
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from .arrays import Array, host
-from .blocks import Place
+from .arrays import Array, Foreign, host
+from .blocks import Outputs, Place
 from .centers import Centers
 from .covariances import OfClusters
 from .model import Model
@@ -24,7 +24,7 @@ Kind = TypeVar("Kind", bound=Record)
 LEAST_OVERLAP = 0.2  # share of rows that two clusters must have in common to be one: n_ij / mean of n_i and n_j
 
 
-def labelled(place: Place, Ps: list[Array]) -> tuple[Any, ...]:
+def labelled(place: Place, Ps: list[Array]) -> Outputs:
     """Return labels, from labels or memberships (n, c)."""
     return [P if P.ndim == 1 else place.xp.argmax(P, axis=1) for P in Ps], None
 
@@ -100,11 +100,16 @@ class Numbering:
     @property
     def absent(self) -> Array:
         """(width,) the numbers of clusters that are no more."""
-        found = np.ones(self.width, dtype=bool)
-        found[self.numbers] = False
+        return self.order == len(self.numbers)
+
+    @property
+    def order(self) -> Array:
+        """(width,) which cluster of the fit has a number; one more than there are: none."""
+        found = np.full(self.width, len(self.numbers))
+        found[self.numbers] = np.arange(len(self.numbers))
         return found
 
-    def spread(self, values: Array, axis: int, fill: Any) -> Array:
+    def spread(self, values: Array, axis: int, fill: Foreign) -> Array:
         """An array with one entry per cluster along an axis, with the room; `fill`: a value or an array for others."""
         values = np.moveaxis(values, axis, 0)
         found = np.empty((self.width, *values.shape[1:]), dtype=values.dtype)
@@ -112,17 +117,15 @@ class Numbering:
         found[self.numbers] = values
         return np.moveaxis(found, 0, axis)
 
-    def memberships(self, place: Place, Ps: list[Array]) -> tuple[Any, ...]:
+    def memberships(self, place: Place, Ps: list[Array]) -> Outputs:
         """Make a job: labels, or memberships (n, c), in these numbers."""
         xp = place.xp
-        where = np.full(self.width, len(self.numbers))
-        where[self.numbers] = np.arange(len(self.numbers))
 
         def placed(P: Array) -> Array:
-            device = {} if xp is np else {"device": P.device}
             if P.ndim == 1:
-                return xp.take(xp.asarray(self.numbers, **device), P)
-            return xp.take(xp.concat([P, xp.zeros_like(P[:, :1])], axis=1), xp.asarray(where, **device), axis=1)
+                return xp.take(xp.asarray(self.numbers, device=P.device), P)
+            whole = xp.concat([P, xp.zeros_like(P[:, :1])], axis=1)
+            return xp.take(whole, xp.asarray(self.order, device=P.device), axis=1)
 
         return [placed(P) for P in Ps], None
 
@@ -161,9 +164,7 @@ class Numbering:
 
     def placed(self, record: Kind) -> Kind:
         """Give the clusters of a record their numbers; others are as a record grows."""
-        order = np.full(self.width, len(self.numbers))
-        order[self.numbers] = np.arange(len(self.numbers))
-        return record.grow("c", 1).take("c", order)
+        return record.grow("c", 1).take("c", self.order)
 
 
 def least_share(log_shares: Array, model: Model) -> float:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -29,7 +28,7 @@ class Sampling:
     task_sample: int  # rows of each task, where it has as many
 
 
-def draw_by_task(counts: list[int], how: Sampling, rng: Any) -> list[Array]:
+def draw_by_task(counts: list[int], how: Sampling, rng: np.random.Generator) -> list[Array]:
     """Return positions of sampled rows of each task, in order, by its share of all rows; all rows, if they are few."""
     total = max(sum(counts), 1)
     positions = []

@@ -13,7 +13,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -38,7 +38,7 @@ class Offsets(Record):
         return cls(b, np.ones(b.shape[1]) if s is None else s)
 
     @classmethod
-    def none(cls, free: Any = False) -> Offsets:
+    def none(cls, free: bool | Array = False) -> Offsets:
         """Let tasks lie where they are, or where they are found to lie (`free`, of all runs or of each)."""
         return cls(np.zeros((1, 1, 1)), np.ones(1), np.atleast_1d(np.asarray(free, dtype=bool)))
 
@@ -138,9 +138,11 @@ class Sharing(Record, ABC):
     def own(self, S: Array, means: Array, common: Array) -> Array:
         """Get own centres (R, m, c, d) from the means of the rows and the shared centres as they lie in the tasks."""
 
-    @abstractmethod
     def joined(self, new: list[int], usual: Sharing | None, n_tasks: int) -> Self:
         """Let tasks share as is usual, or have no centres of their own where that is None."""
+        within = np.array(np.broadcast_to(self.within, (len(self.within), n_tasks)))
+        within[:, new] = 0.0 if usual is None else usual.within[0, 0]
+        return replace(self, within=within)
 
     def weighed(self, sizes: Array) -> Self:
         """Tell how much tasks share, now that the weights of clusters (m, c) are known."""
@@ -194,12 +196,6 @@ class Share(Sharing):
         """Return means of the rows; shared centres where there are none."""
         return np.where((S > 0)[..., None], means, common)
 
-    def joined(self, new: list[int], usual: Sharing | None, n_tasks: int) -> Self:
-        """Return the usual λ1, or 0."""
-        within = np.array(np.broadcast_to(self.within, (len(self.within), n_tasks)))
-        within[:, new] = 0.0 if usual is None else usual.within[0, 0]
-        return replace(self, within=within)
-
 
 @dataclass(frozen=True, eq=False)
 class Shrink(Sharing):
@@ -210,7 +206,7 @@ class Shrink(Sharing):
     draws = True
 
     @classmethod
-    def of(cls, rows: float | Array, within: Any = 0.0) -> Shrink:
+    def of(cls, rows: float | Array, within: float | Array = 0.0) -> Shrink:
         """Make it from one κ for all, one for each run (R,), or for each run and task (R, m)."""
         kappa = np.asarray(rows, dtype=np.float64)
         return cls(
@@ -263,7 +259,5 @@ class Shrink(Sharing):
     def joined(self, new: list[int], usual: Sharing | None, n_tasks: int) -> Self:
         """Return the usual κ, or an infinite one."""
         rows = np.array(np.broadcast_to(self.rows, (len(self.rows), n_tasks)))
-        within = np.array(np.broadcast_to(self.within, (len(self.within), n_tasks)))
         rows[:, new] = usual.rows[0, 0] if isinstance(usual, Shrink) else np.inf
-        within[:, new] = 0.0 if usual is None else usual.within[0, 0]
-        return replace(self, within=within, rows=rows)
+        return replace(super().joined(new, usual, n_tasks), rows=rows)

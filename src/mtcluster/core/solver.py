@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, ClassVar, Protocol, TypeVar
+from typing import ClassVar, Protocol, TypeVar
 
 import numpy as np
 
@@ -17,15 +17,17 @@ from . import jobs
 from .arrays import Array
 from .blocks import PerRow, RowSource, Totals
 from .centers import Centers, centers_of, coordinate_means
+from .couplings import Prepared
 from .covariances import OfClusters
-from .geometry import Spread
 from .model import Model, State
 from .mstep import constant, update
 from .pacing import Stages
+from .sums import Spread
 
 Progress = Callable[[float, int, float], bool]  # (fraction, iteration, objective) → stop this stage?
 Item = TypeVar("Item")
 
+EQUALLY_GOOD = 1e-6  # share of an objective that may be rounding
 ROW_VALUES = 2**16  # rows times runs that are fitted side by side: with more it gains little, and takes memory
 CENTER_VALUES = 2**17  # likewise for the numbers of all centres, of which a fit keeps about ten copies
 
@@ -66,9 +68,9 @@ def stalled(trace: Sequence[float], tol: float, unit: float | None = None) -> bo
     return len(trace) > 1 and trace[-2] - trace[-1] <= tol * (abs(trace[-2]) if unit is None else unit)
 
 
-def first_best(values: Sequence[float] | Array, slack: float = 1e-6) -> int:
+def first_best(values: Sequence[float] | Array) -> int:
     """Find the first value that is the smallest up to rounding, which must not decide between equal runs."""
-    return int(np.argmax(np.asarray(values) <= np.min(values) + slack * abs(np.min(values))))
+    return int(np.argmax(np.asarray(values) <= np.min(values) + EQUALLY_GOOD * abs(np.min(values))))
 
 
 def still_best(items: list[Item], value: Callable[[Item], float]) -> list[Item]:
@@ -92,7 +94,7 @@ def alternate(
     *,
     max_iter: int,
     tol: float,
-    prepared: Any = None,
+    prepared: Prepared = None,
     report: Callable[[int, int, float], bool] = lambda run, iteration, value: False,
     known: Known | None = None,
 ) -> Result:
@@ -185,7 +187,7 @@ def solve(
 
 
 def stages(
-    rows: RowSource, model: Model, pace: Stages, state: State, watch: Sequence[Progress], prepared: Any = None,
+    rows: RowSource, model: Model, pace: Stages, state: State, watch: Sequence[Progress], prepared: Prepared = None,
     known: Known | None = None,
 ) -> tuple[State, list[Result], list[PerRow]]:  # fmt: skip
     """Go through a schedule: the state in the end, what each stage found, and the weights v of each fraction."""
@@ -214,7 +216,7 @@ def stages(
 
 def _fit_of(
     rows: RowSource, model: Model, pace: Stages, state: State, results: list[Result], vs: list[PerRow],
-    prepared: Any, run: int,
+    prepared: Prepared, run: int,
 ) -> Fit:  # fmt: skip
     """Tell what one of the runs found."""
     *weight_trace, _ = rows.apply(partial(jobs.pick_runs, at=run), *vs, outputs=len(vs))
@@ -247,7 +249,7 @@ def race(rows: RowSource, model: Model, state: State, entries: Array, *, max_ite
 
 
 def first_state(
-    rows: RowSource, model: Model, starts: list[PerRow], prepared: Any = None, *, energy: bool = True
+    rows: RowSource, model: Model, starts: list[PerRow], prepared: Prepared = None, *, energy: bool = True
 ) -> State:
     """Given memberships of each run with all weights 1, the centres that fit them and the losses there."""
     begin = partial(jobs.begin, membership=model.membership, n_clusters=model.n_clusters)
@@ -265,11 +267,11 @@ def first_state(
     return State(centers, Ps, Ls, weights)
 
 
-def state_at(rows: RowSource, model: Model, Z: Array, Ms: Array | None = None, weights: PerRow | None = None) -> State:
+def state_at(rows: RowSource, model: Model, Z: Array, Ms: Array | None = None) -> State:
     """Given centres of each run, shared (R, c, d) and of the tasks (R, m, c, d), the nearest labels, all weights 1."""
     if Ms is None:
         Ms = model.offsets.in_tasks(Z, len(rows.origins))
-    return nearest_at(rows, model, Centers.at(Z, Ms, model.offsets, model.geometry), weights)
+    return nearest_at(rows, model, Centers.at(Z, Ms, model.offsets, model.geometry))
 
 
 def nearest_at(rows: RowSource, model: Model, centers: Centers, weights: PerRow | None = None) -> State:

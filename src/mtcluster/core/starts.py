@@ -21,15 +21,13 @@ KMEANS_ITER = 100
 NOWHERE = Offsets.none()
 
 
-def kmeans(
-    blocks: list[Block], n_clusters: int, rng: np.random.Generator, offsets: Offsets = NOWHERE, n_runs: int = 1
-) -> Result:
-    """Get k-means of all rows of the blocks together, so many times: of several short runs the best goes to its end."""
+def kmeans(blocks: list[Block], n_clusters: int, rng: np.random.Generator, offsets: Offsets = NOWHERE) -> Result:
+    """Get k-means of all rows of the blocks together: of several short runs the best goes to its end."""
     model = Model(n_clusters, Share.of(0.0), min(n_clusters, blocks[0].X.shape[1]), offsets=offsets)
     rows = Blocks(blocks)
-    Z = seeds(blocks, n_clusters, rng, n_runs * KMEANS_SEEDINGS, offsets=offsets)
+    Z = seeds(blocks, n_clusters, rng, KMEANS_SEEDINGS, offsets=offsets)
     state = state_at(rows, model, Z)
-    best = race(rows, model, state, np.repeat(np.arange(n_runs), KMEANS_SEEDINGS), max_iter=KMEANS_TRIAL_ITER, tol=0.0)
+    best = race(rows, model, state, np.zeros(KMEANS_SEEDINGS, dtype=int), max_iter=KMEANS_TRIAL_ITER, tol=0.0)
     return alternate(rows, model, best.state, max_iter=KMEANS_ITER, tol=1e-6)
 
 

@@ -14,11 +14,12 @@ import numpy as np
 from .arrays import Array
 from .blocks import Totals
 from .centers import TINY, Centers, centers_of
-from .geometry import Spread, Tied
+from .geometry import Tied
 from .model import Model
 from .mstep import proportions_of, residual_scatter, update, whole_sums
 from .record import Record, axes
 from .sharing import Offsets
+from .sums import Spread
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from types import ModuleType
 
 import numpy as np
@@ -12,6 +12,31 @@ from .arrays import MOST_ROWS, Array, Matrix, batch_of, host, is_sparse
 from .blocks import GapSums, Place, Totals
 from .gaps import RowGaps, missing_weights
 from .memberships import Membership
+from .record import Record, axes
+
+
+@dataclass(frozen=True, eq=False)
+class Spread(Record):
+    """Second moments of the rows at the weights of a stage."""
+
+    XX: Array = axes("R? q q")  # Σ w (x − origin)(x − origin)ᵀ of tasks that share, in the directions V
+    energy: Array = axes("R? m")  # Σ w ‖x − origin‖² of each task
+    sizes: Array = axes("R? m")  # Σ w of each task
+    sharing: Array = axes("m")  # which tasks shape the metric
+
+    @property
+    def total(self) -> Array:
+        """(R or 1,) N: the weight of the rows that shape the metric."""
+        return self.sizes[:, self.sharing].sum(axis=1)
+
+    @property
+    def shared_energy(self) -> Array:
+        """(R or 1,) the energy of these rows."""
+        return self.energy[:, self.sharing].sum(axis=1)
+
+    def __add__(self, other: Spread) -> Spread:
+        XX, energy, sizes = self.XX + other.XX, self.energy + other.energy, self.sizes + other.sizes
+        return Spread(XX, energy, sizes, self.sharing)
 
 
 def row_sums(

@@ -7,7 +7,7 @@ from types import ModuleType
 
 import numpy as np
 
-from .arrays import Array, Matrix, is_sparse, like
+from .arrays import Array, Matrix, Part, is_sparse, like
 from .blocks import Block
 from .covariances import Own
 from .gaps import Gaps, Met, TaskGaps
@@ -75,7 +75,7 @@ class TaskTerms:
         """Whether losses are squared distances to the centres, as they are."""
         return self.axes is None and self.energy and self.prior is None and self.gaps is None
 
-    def meet(self, X: Matrix, block: Block, part: slice) -> tuple[Matrix, Met | None]:
+    def meet(self, X: Matrix, block: Block, part: Part) -> tuple[Matrix, Met | None]:
         """Return some rows, filled where values are missing, and what that means; None: nothing is missing."""
         X, G = block.filled(X)
         return X, None if G is None or self.gaps is None else self.gaps.meet(X, G, block, part)

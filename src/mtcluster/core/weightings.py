@@ -6,11 +6,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from types import ModuleType
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from .arrays import Array
+from .arrays import Array, Dtype
 
 BITS = 11  # of a loss that one histogram tells apart
 
@@ -48,7 +48,7 @@ class Gathered:
         return [float(value) for value in xp.take(L, xp.take(order, at))]
 
 
-def quantiles(histograms: Histograms, asked: list[Asked], dtype: Any) -> list[float]:
+def quantiles(histograms: Histograms, asked: list[Asked], dtype: Dtype) -> list[float]:
     """Weighted inverted-CDF quantiles of the losses of tasks, `asked` for as (task, run, share), from histograms alone.
 
     Numbers that are not negative are ordered as their bits are. So the quantile is found BITS of them at a time, from
@@ -87,11 +87,11 @@ def masses(Ls: list[Array], us: list[Array], probes: list[tuple[int, int, int]],
     return out
 
 
-def _bits_of(dtype: Any) -> Any:
+def _bits_of(dtype: Dtype) -> Dtype:
     return np.uint32 if np.dtype(dtype) == np.float32 else np.uint64
 
 
-def _levels(dtype: Any) -> int:
+def _levels(dtype: Dtype) -> int:
     return -(-8 * np.dtype(dtype).itemsize // BITS)
 
 
@@ -100,16 +100,12 @@ class Weighting(ABC):
 
     name: ClassVar[str]
     explanation: ClassVar[str]  # a sentence; {rest} is the share of the selected examples without full weight
+    full_weight_share: float = 1.0  # of the selected examples, as far as the rule fixes it
 
     @classmethod
     def make(cls, *, soft_rule: str, full_weight_share: float) -> Weighting:
         """Return the rule with the options of an estimator, of which it takes those that it knows."""
         return cls()
-
-    @property
-    def full_weight_share(self) -> float:
-        """Share of the selected examples that have full weight, as far as the rule fixes it."""
-        return 1.0
 
     @abstractmethod
     def quantiles(self, fraction: float) -> tuple[float, ...]:
@@ -171,17 +167,12 @@ class Soft(Weighting):
 class SoftQuantile(Soft):
     """Both thresholds are quantiles of the task's losses, so that no task can starve."""
 
-    def __init__(self, full_weight_share: float = 0.8) -> None:
-        self.share = full_weight_share
-
-    @property
-    def full_weight_share(self) -> float:
-        """As set."""
-        return self.share
+    def __init__(self, full_weight_share: float) -> None:
+        self.full_weight_share = full_weight_share
 
     def quantiles(self, fraction: float) -> tuple[float, ...]:
         """At the fraction, and at the share of it that has full weight."""
-        return (fraction, self.share * fraction)
+        return (fraction, self.full_weight_share * fraction)
 
     def lower(self, found: Sequence[float], upper: float) -> float:
         """Return the second quantile."""
@@ -193,7 +184,7 @@ class SoftPaper(Soft):
 
     explanation = "At each stage the rows above a third of the largest selected loss have a smaller weight."
 
-    def __init__(self, full_weight_share: float = 1.0) -> None:
+    def __init__(self, full_weight_share: float) -> None:
         pass
 
     def quantiles(self, fraction: float) -> tuple[float, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from functools import cached_property
 from importlib import import_module
 from types import TracebackType
 from typing import Any, ClassVar, Self
@@ -37,7 +38,7 @@ class Engine(ABC):
     named: bool  # did the user say which task the rows belong to?
     n_features: int
     dtype: np.dtype[Any]
-    origins: Array  # (m, d) where losses are computed from
+    centered: bool  # are losses computed from the means of the tasks?
     few: int  # values per row that may be brought together in one place
 
     def __enter__(self) -> Self:
@@ -62,6 +63,11 @@ class Engine(ABC):
     def gaps(self) -> bool:
         """Whether values are missing."""
         return self.summary.gaps > 0
+
+    @cached_property
+    def origins(self) -> Array:
+        """(m, d) where losses are computed from: the means of the tasks, or 0."""
+        return self.summary.centers if self.centered else np.zeros_like(self.summary.sums)
 
     @abstractmethod
     def apply(self, job: Job, *values: PerRow, outputs: int = 0, lazy: bool = False) -> tuple[Any, ...]:
@@ -92,9 +98,9 @@ class Engine(ABC):
     def gather(self, values: PerRow, dtype: Any = None, width: int | None = None) -> Any:
         """Values per row as one array in the user's order; `width`: they have so many columns."""
 
-    @abstractmethod
     def small(self, values: Array) -> Any:
         """A small NumPy array in the library and the place of the user's arrays."""
+        return values
 
 
 # Top-level module of the user's arrays → module and class of the engine that works on them; all others are local.

@@ -85,11 +85,6 @@ class DaskEngine(Engine):
         return self._look.summary
 
     @cached_property
-    def origins(self) -> Array:  # type: ignore[override]
-        """The means of the tasks, or 0."""
-        return self.summary.centers if self.centered else np.zeros_like(self.summary.sums)
-
-    @cached_property
     def kept(self) -> list[Any]:
         """What each chunk keeps of its rows."""
         jobs = zip(self.chunks, self.codes, self.us, strict=True)
@@ -170,10 +165,6 @@ class DaskEngine(Engine):
         m, dtype = len(self.labels), self.dtype if dtype is None else np.dtype(dtype)
         joined = [delayed(worker.join)(codes, part, m, dtype) for codes, part in zip(self.codes, values, strict=True)]
         return from_parts(joined, self.rows, width, dtype)
-
-    def small(self, values: Array) -> Any:
-        """Small arrays stay NumPy's."""
-        return values
 
     def _by_chunk(self, positions: list[Array]) -> list[list[Array]]:
         """Positions among all rows of a task with u > 0 → positions among those of a chunk."""

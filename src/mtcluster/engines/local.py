@@ -144,11 +144,6 @@ class LocalEngine(Blocks, Engine):
         return self.summary.gaps > 0
 
     @cached_property
-    def origins(self) -> Array:  # type: ignore[override]
-        """The means of the tasks, or 0."""
-        return self.summary.centers if self.centered else np.zeros_like(self.summary.sums)
-
-    @cached_property
     def place(self) -> Place:  # type: ignore[override]
         """All rows."""
         origins = self.origins  # they settle what rows count

@@ -15,7 +15,6 @@ from sklearn.utils import check_random_state
 
 from .._utils.tasks import as_parts
 from .._utils.text import listed
-from ..search import Decisions, Matching
 from ..core.arrangement import Arrangement, enumerable, likeness, rank, stability
 from ..core.arrays import Array, host
 from ..core.blocks import Block, PerRow
@@ -29,6 +28,7 @@ from ..core.sampling import Sampling, take_whole
 from ..core.solver import Fit
 from ..core.starts import Start
 from ..engines import Engine, engine_of
+from ..search import Decisions, Matching
 from .input import Given
 from .numbers import NumberOfClusters
 from .plan import Plan, Run, clusters_per_task
@@ -305,20 +305,16 @@ def _run(engine: Engine, fits: list[OwnFit], model: Model, centers: Centers) -> 
     centers = centers.astype(engine.dtype)
     Ps, Ls, _ = engine.apply(partial(read_out, model=model, centers=centers), outputs=2)
     own = [fit.fitted for fit in fits]
-    traces = [_added(stage) for stage in zip(*map(_traces, fits), strict=True)]
+    stages = zip(*([trace / fit.unit for trace in fit.fitted.traces] for fit in fits), strict=True)
+    traces = [_added(stage) for stage in stages]
     fractions = own[0].rows.fractions.tolist()
     weights = [_stage_weights(engine, fits, stage) for stage in range(len(fractions))]
     fit = Fit(centers, traces, fractions, weights, all(one.converged for one in own))
     return Run(fit, centers, Ps, Ls, 0.0)
 
 
-def _traces(fit: OwnFit) -> list[Array]:
-    """Return the objective of each stage, in the unit of the losses of the whole."""
-    return [trace / fit.unit for trace in fit.fitted.traces]
-
-
 def _added(traces: tuple[Array, ...]) -> Array:
-    """Return the sum of objectives; one that ended stays where it is."""
+    """Return the sum of objectives, in the unit of the losses of the whole; one that ended stays where it is."""
     n = max(map(len, traces))
     return np.sum([np.pad(trace, (0, n - len(trace)), mode="edge") for trace in traces], axis=0)
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
+from .._sklearn_compat import Registered
+from ..core.starts import STARTS
 from .base import MultiTaskClusterer
 from .numbers import NumberOfClusters
 
@@ -113,6 +115,10 @@ class ASI(MultiTaskClusterer):
     """
 
     _pools_tasks = True
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **MultiTaskClusterer._parameter_constraints,
+        "init": [Registered(STARTS, "auto"), "array-like"],
+    }
 
     def __init__(
         self,

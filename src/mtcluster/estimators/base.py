@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from copy import copy
 from dataclasses import replace
 from functools import partial
@@ -28,22 +28,22 @@ from .._sklearn_compat import (
 )
 from .._utils.restoring import restores
 from .._utils.tasks import as_parts
-from ..search import Search, Decisions
 from ..core.arrays import Array
 from ..core.blocks import PerRow
 from ..core.calibration import temperatures as calibrate
-from ..core.centers import TINY, Centers
+from ..core.centers import TINY
 from ..core.couplings import COUPLINGS
 from ..core.fitted import Fitted
-from ..core.jobs import weighted_sums
 from ..core.memberships import MEMBERSHIPS, one_hot
-from ..core.model import Model
+from ..core.model import total_loss
 from ..core.novelty import label_rows, learn_ordinary
 from ..core.pacing import Stages
 from ..core.projecting import axes_of, project
 from ..core.readout import probabilities, read_out
+from ..core.sharing import OFFSETS
 from ..core.starts import STARTS
 from ..engines import Engine
+from ..search import Decisions, Search
 from .changes import Changes, Drift
 from .input import (
     Given,
@@ -60,6 +60,7 @@ from .living import RATE, Continued, Placement, adapted, check_novelty, place_ta
 from .matrices import library
 from .numbers import asked_numbers, choose_number, chosen_number, few_enough
 from .plan import (
+    METRICS,
     Asked,
     Earlier,
     Plan,
@@ -113,10 +114,16 @@ class MultiTaskClusterer(
         "n_clusters": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"}), tuple, list],
         "coupling": [Registered(COUPLINGS)],
         "membership": [Registered(MEMBERSHIPS, "auto")],
+        "within_weight": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="both")],
+        "task_offset": [Registered(OFFSETS, "auto")],
+        "metric": [StrOptions(set(METRICS))],
+        "n_clusters_per_task": [Mapping, "array-like", None],
+        "forgetting": [Interval(Real, 0, 1, closed="right")],
+        "match": [StrOptions({"columns", "geometry"})],
         "n_components": [Interval(Integral, 1, None, closed="left"), None],
         "max_iter": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
-        "init": [Registered(STARTS, "auto"), "array-like"],
+        "init": [Registered(STARTS, "auto", "search"), Search, "array-like"],
         "n_init": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
         "random_state": ["random_state"],
         "n_jobs": [None, Integral],
@@ -473,7 +480,7 @@ class MultiTaskClusterer(
             Higher is better; comparable only between models with the same settings.
         """
         engine = self._open(X, tasks, "score", sample_weight)
-        loss = float(engine.apply(weighted_sums, self._read(engine)[1])[-1].sum() / engine.summary.sizes.sum())
+        loss = total_loss(engine, self._read(engine)[1]) / float(engine.summary.sizes.sum())
         fitted = self.fitted_
         return -loss - float(fitted.model.log_volume(fitted.centers.take("R", None))[0])
 
@@ -751,7 +758,9 @@ def finished(
         numbering, changes = before.numbering(engine, found, run.memberships, run.losses)
         found = before.renumbered(engine, found, numbering, found.rows.weights)
     if not pools:  # then no task is new
-        found = with_ordinary(engine, found, np.random.default_rng([seed, 2]))
+        rng = np.random.default_rng([seed, 2])
+        ordinary = learn_ordinary(engine, found.model, found.centers, found.sizes, found.prior, rng)
+        found = replace(found, ordinary=ordinary)
     return found, changes
 
 
@@ -760,13 +769,6 @@ def calibrated(fitted: Fitted, found: Array) -> Fitted:
     alone = fitted.left_alone
     shared = 1.0 if alone.all() else float(found[np.argmin(alone)])  # 1: what the metric means
     return replace(fitted, temperatures=np.asarray(found, dtype=np.float64), temperature=shared)
-
-
-def with_ordinary(engine: Engine, fitted: Fitted, rng: np.random.Generator) -> Fitted:
-    """Learn what ordinary rows of a new task look like."""
-    model: Model = fitted.model
-    centers: Centers = fitted.centers
-    return replace(fitted, ordinary=learn_ordinary(engine, model, centers, fitted.sizes, fitted.prior, rng))
 
 
 def check_previous(previous: object) -> MultiTaskClusterer:

@@ -2,17 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from numbers import Real
-from typing import Any, ClassVar
+from typing import Any
 
-from .._sklearn_compat import Interval, Registered, StrOptions
-from ..search import Search
-from ..core.sharing import OFFSETS
-from ..core.starts import STARTS
 from .base import MultiTaskClusterer
 from .numbers import NumberOfClusters
-from .plan import METRICS
 
 
 class LSSMTC(MultiTaskClusterer):
@@ -171,17 +164,6 @@ class LSSMTC(MultiTaskClusterer):
     >>> LSSMTC(n_clusters=3, random_state=0).fit(X, tasks=tasks).cluster_centers_.shape
     (3, 10)
     """
-
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **MultiTaskClusterer._parameter_constraints,
-        "within_weight": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="both")],
-        "task_offset": [Registered(OFFSETS, "auto")],
-        "metric": [StrOptions(set(METRICS))],
-        "n_clusters_per_task": [Mapping, "array-like", None],
-        "forgetting": [Interval(Real, 0, 1, closed="right")],
-        "init": [Registered(STARTS, "auto", "search"), Search, "array-like"],
-        "match": [StrOptions({"columns", "geometry"})],
-    }
 
     def __init__(
         self,

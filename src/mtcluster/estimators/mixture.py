@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -13,16 +13,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._sklearn_compat import Interval, Registered, StrOptions, array_namespace
 from .._utils.tasks import positions
-from ..search import Search
 from ..core.arrays import Array
 from ..core.covariances import COVARIANCES, Full, OfClusters
 from ..core.fitted import Fitted
 from ..core.geometry import Geometry, Tied
-from ..core.jobs import weighted_sums
 from ..core.memberships import FORMS
+from ..core.model import total_loss
 from ..core.pacing import Stages, fractions_of
 from ..core.sharing import UNRELATED_ROWS, Shrink
-from ..core.starts import STARTS
 from ..core.weightings import WEIGHTINGS
 from ..engines import Engine
 from .base import MultiTaskClusterer
@@ -169,13 +167,11 @@ class MultiTaskGaussianMixture(MultiTaskClusterer):
         "covariance_prior": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")],
         "shrinkage": [StrOptions({"auto"}), Interval(Real, 0, np.inf, closed="right")],
         "task_offset": [StrOptions({"auto", "none", "matched", "mean"})],
-        "n_clusters_per_task": [Mapping, "array-like", None],
         "weighting": [Registered(WEIGHTINGS), None],
         "initial_fraction": [Interval(Real, 0, 1, closed="right")],
         "fraction_step": [Interval(Real, 0, 1, closed="right")],
         "final_fraction": [Interval(Real, 0, 1, closed="right")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "init": [Registered(STARTS, "auto", "search"), Search, "array-like"],
     }
 
     def __init__(
@@ -245,7 +241,7 @@ class MultiTaskGaussianMixture(MultiTaskClusterer):
             geometry = form.of(model.geometry, rows)
         sharing = Shrink.of(np.where(alone, UNRELATED_ROWS, kappa)[None], model.sharing.within)
         model = replace(model, geometry=geometry, sharing=sharing, proportions=True, log_shares=None)
-        reason = "one task" if len(engine.labels) == 1 else "set" if own else "evidence"
+        reason = "one task" if len(engine.labels) == 1 else "set" if own else "search"
         return replace(plan, model=model, decisions=replace(decisions, within_weight_reason=reason))
 
     def _published(self, fitted: Fitted, small: Callable[[Array], Array]) -> dict[str, object]:
@@ -265,10 +261,13 @@ class MultiTaskGaussianMixture(MultiTaskClusterer):
         """Covariances, in the shapes of `sklearn.mixture.GaussianMixture`."""
         geometry = self.fitted_.centers.geometry.take("R", None)
         found = geometry.dense()[0] if isinstance(geometry, Tied) else vars(geometry)["K"][0]
-        xp = array_namespace(self.__dict__["task_centers_"])
-        return (
-            found if xp is array_namespace(found) else xp.asarray(found, device=self.__dict__["task_centers_"].device)
-        )
+        return self._with_rows(found)
+
+    def _with_rows(self, values: Array) -> Array:
+        """Bring a NumPy array to the library and the place of the rows of the fit."""
+        mine = self.__dict__["task_centers_"]
+        xp = array_namespace(mine)
+        return values if xp is array_namespace(values) else xp.asarray(values, device=mine.device)
 
     @property
     def _normalizer(self) -> float:
@@ -314,8 +313,8 @@ class MultiTaskGaussianMixture(MultiTaskClusterer):
             Higher is better; comparable between all models of the same rows.
         """
         engine = self._open(X, tasks, "score", sample_weight)
-        mean = engine.apply(weighted_sums, self._read(engine)[1])[-1].sum() / engine.summary.sizes.sum()
-        return -(float(mean) + self._normalizer) / 2
+        mean = total_loss(engine, self._read(engine)[1]) / float(engine.summary.sizes.sum())
+        return -(mean + self._normalizer) / 2
 
     def bic(self, X: Any, *, tasks: Any = None) -> float:
         """Bayesian information criterion of some rows.
@@ -354,8 +353,7 @@ class MultiTaskGaussianMixture(MultiTaskClusterer):
 
     def _criterion(self, X: Given, tasks: Given, method: str, price: Callable[[float], float]) -> float:
         engine = self._open(X, tasks, method)
-        total = float(engine.apply(weighted_sums, self._read(engine)[1])[-1].sum())
-        n = float(engine.summary.sizes.sum())
+        total, n = total_loss(engine, self._read(engine)[1]), float(engine.summary.sizes.sum())
         return total + n * self._normalizer + self._n_parameters() * float(price(n))
 
     def _n_parameters(self) -> float:
@@ -403,12 +401,7 @@ class MultiTaskGaussianMixture(MultiTaskClusterer):
         labels = rng.choice(len(centers), size=n_samples, p=shares / shares.sum())
         noise = rng.standard_normal((n_samples, centers.shape[1]))
         X = centers[labels].astype(np.float64) + self._shaped(noise, labels)
-        mine = self.__dict__["task_centers_"]
-        xp = array_namespace(mine)
-        if xp is array_namespace(noise):
-            return X.astype(Ms.dtype), labels
-        device = {"device": mine.device}
-        return xp.asarray(X, dtype=mine.dtype, **device), xp.asarray(labels, **device)
+        return self._with_rows(X.astype(Ms.dtype)), self._with_rows(labels)
 
     def _shaped(self, noise: Array, labels: Array) -> Array:
         """Return standard normal noise with the covariances of clusters."""

@@ -14,9 +14,8 @@ from ..core.blocks import PerRow, Place
 from ..core.centers import Centers
 from ..core.fitted import Fitted, RowResults, admission
 from ..core.gaps import empty_rows
-from ..core.jobs import weighted_sums
 from ..core.memberships import Membership
-from ..core.model import Model
+from ..core.model import Model, total_loss
 from ..core.projecting import shared_map, task_indices
 from ..core.relations import support
 from ..engines import Engine
@@ -85,7 +84,7 @@ def fitted_model(engine: Engine, plan: Plan, run: Run) -> Fitted:
         temperature=1.0,
         rows=rows,
         traces=tuple(run.fit.traces),
-        stage_sizes=tuple(float(engine.apply(weighted_sums, vs)[-1].sum()) for vs in run.fit.weight_trace),
+        stage_sizes=tuple(total_loss(engine, vs) for vs in run.fit.weight_trace),
         converged=run.fit.converged,
         n_asked=model.n_clusters,
         n_iter=sum(len(trace) for trace in run.fit.traces),

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from numbers import Real
 from typing import Any, ClassVar
 
-from .._sklearn_compat import Interval, Registered, StrOptions
-from ..search import Search
+from .._sklearn_compat import Registered
 from ..core.pacing import Schedule, Stages, fractions_of
-from ..core.sharing import OFFSETS
-from ..core.starts import STARTS
 from ..core.weightings import WEIGHTINGS
 from .base import MultiTaskClusterer
 from .numbers import NumberOfClusters
-from .plan import METRICS, Recommends
+from .plan import Recommends
 
 
 class SPMTC(MultiTaskClusterer):
@@ -190,13 +185,6 @@ class SPMTC(MultiTaskClusterer):
         **MultiTaskClusterer._parameter_constraints,
         "weighting": [Registered(WEIGHTINGS)],
         "pace": [Schedule, None],
-        "within_weight": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="both")],
-        "task_offset": [Registered(OFFSETS, "auto")],
-        "metric": [StrOptions(set(METRICS))],
-        "n_clusters_per_task": [Mapping, "array-like", None],
-        "forgetting": [Interval(Real, 0, 1, closed="right")],
-        "init": [Registered(STARTS, "auto", "search"), Search, "array-like"],
-        "match": [StrOptions({"columns", "geometry"})],
     }
 
     def __init__(

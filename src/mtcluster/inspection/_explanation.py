@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._utils.tables import Table, sentences_and_table
-from ..search.decisions import SearchEvidence, Decisions
 from ..core.arrays import host
 from ..core.couplings import COUPLINGS
 from ..core.geometry import Tied
 from ..core.memberships import FORMS
 from ..core.weightings import WEIGHTINGS
+from ..search.decisions import Decisions, SearchEvidence
 from ._certainty import certainty_sentences, check_stability, number_sentence
 from ._gaps import missing_of, missing_sentences
 from ._matching import matching_sentences
@@ -213,8 +213,8 @@ def _sharing(made: Decisions, weights: Any, tasks: list[Any]) -> list[str]:
     lines = [f"Sharing: {_drawn(found, weights[weights < 1])} {named('task', together)}."] if together else []
     if alone:
         lines.append(
-            f"Left alone: {named('task', alone)}. The rows of such a task are more probable with clusters of their own, "
-            "so it was clustered on its own; its clusters have the numbers of those that match best."
+            f"Left alone: {named('task', alone)}. The rows of such a task are more probable with clusters of their "
+            "own, so it was clustered on its own; its clusters have the numbers of those that match best."
         )
     return [*lines, "  Relatedness is that to the most similar task, at most 1, by the clusters that both hold."]
 

@@ -11,13 +11,13 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ..certainty import Selection
-from ..search import Decisions, Matching
 from ..core.arrays import Array, host
 from ..core.fitted import Fitted, RowResults
 from ..core.geometry import Tied
 from ..core.record import declared
 from ..engines import bring_here
 from ..estimators.changes import Changes, Drift
+from ..search import Decisions, Matching
 
 PRESENT = 0.5  # support from which a cluster counts as present in a task
 UNSURE = 0.1  # support this close to it leaves that open

@@ -11,13 +11,13 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from .._sklearn_compat import check_parameters
-from ..search import Decisions
 from ..core.arrays import Array, host
 from ..core.fitted import Fitted
 from ..core.geometry import Tied
 from ..core.record import Declared, Record, declared
 from ..estimators.base import MultiTaskClusterer
 from ..estimators.publish import public
+from ..search import Decisions
 
 ROWS = 4  # that a model is tried with
 ROUNDED = 1e-6  # part of the largest variance of a covariance that rounding may make negative

@@ -8,10 +8,10 @@ from typing import Any
 from sklearn.utils import check_random_state
 
 from ..certainty import Selection
-from ..search import Search
 from ..estimators import SPMTC
 from ..estimators.input import open_rows
 from ..estimators.numbers import choose_number, read_numbers
+from ..search import Search
 
 __all__ = ["Selection", "select_n_clusters"]
 

@@ -2,50 +2,51 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import warnings
+from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
 
 import numpy as np
+from scipy import sparse
+from sklearn.base import clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from ..certainty import Evidence, View, gather, judge, view_of
+from ..certainty import Cold, fitted_cold, judge, reference_value
 from ..certainty.agreement import agreement
-from ..certainty.refits import Part, Setting, centered, located, refit
-from ..certainty.valleys import ratios
-from ..search import Search
-from ..search.view import task_offsets
-from ..core.arrays import Array, host
+from ..certainty.cold import Refit
+from ..certainty.gaps import gaps
+from ..certainty.reference import elliptical
+from ..core.arrays import Array, host, rows_at
+from ..core.blocks import Block
 from ..core.gaps import empty_rows
-from ..core.model import Model
 from ..core.projecting import task_indices
-from ..core.sampling import label_all
-from ..core.sharing import Offsets, Share
+from ..core.sampling import Sampling, take_sample
 from ..engines import Engine
 from ..estimators import SPMTC
-from ..estimators.baselines import PerTask
 from ..estimators.input import open_rows
-
+from ..estimators.plan import Asked, metric_of
 from ..estimators.progress import bar
+from ..search.mixtures import FRAMES, place
+from ..search.view import View, view_of
 from ._stability_result import Stability, table_of
 
 __all__ = ["Stability", "stability"]
 
-REFERENCES = 10  # data sets without clusters
-SEEDINGS = 2  # starts of a refit, beside the clusters of the model
+REFERENCES = 3  # data sets without clusters
+SAMPLED, TASK_SAMPLED = 10_000, 100  # rows that are fitted again, where there are more
 
 
 def stability(
-    model: Any, X: Any, *, tasks: Any = None, n_refits: int = 20, random_state: Any = None, verbose: int = 0
+    model: Any, X: Any, *, tasks: Any = None, n_refits: int = 4, random_state: Any = None, verbose: int = 0
 ) -> Stability:
     """Measure how sure one can be of the clusters of a fitted model.
 
-    The model is fitted again to halves of the rows of each task, from new k-means++ seeds and from its own clusters, of
-    which the better fit counts. All rows are labelled by each refit, and clusters are matched. The same is done with
-    data without clusters: one elliptical distribution per task, with its mean and covariance, uniform directions, and
-    Mahalanobis radii drawn from the data. Refits see at most 3,000 rows, in at most 50 dimensions, as the consensus of
-    a fit does.
+    The model is fitted again as a user would: from nothing, to halves of the rows of each task, and to all rows with
+    other seeds. Each refit labels all rows by `predict`, and clusters are matched. The same is done with data without
+    clusters: one elliptical distribution per task, with its mean and covariance, uniform directions, and Mahalanobis
+    radii drawn from the data. Of more than 10,000 rows a sample is taken.
 
     Parameters
     ----------
@@ -56,8 +57,8 @@ def stability(
     tasks : sequence of n hashable labels or str, optional
         The task of each row of X, in any order, or the name of the column of a data frame X that holds it.
         None: one task.
-    n_refits : int, default=20
-        Number of refits, at least 2.
+    n_refits : int, default=4
+        Number of refits to halves, at least 2; half as many are made with other seeds.
     random_state : int, RandomState or None, default=None
         Determines random number generation. Pass an int for reproducible results.
     verbose : int, default=0
@@ -79,7 +80,7 @@ def stability(
     >>> from mtcluster.model_selection import stability
     >>> X, y, tasks = make_multitask_blobs(n_tasks=2, n_clusters=3, separation=20, random_state=0)
     >>> model = SPMTC(n_clusters=3, random_state=0).fit(X, tasks=tasks)
-    >>> stability(model, X, tasks=tasks, n_refits=4, random_state=0).verdict
+    >>> stability(model, X, tasks=tasks, random_state=0).verdict
     'clear'
     """
     check_is_fitted(model)
@@ -95,17 +96,44 @@ def stability(
             "model was fitted to data sets without a common column (match='geometry'), whose rows cannot be compared: "
             "fit and measure those that common columns link on their own; `matching_` tells how sure the matching is."
         )
-    labels = np.asarray(host(model.labels_)).astype(int)
-    if hasattr(model, "decisions_"):
-        labels = np.maximum(labels, 0)  # −1: rows without any value, which are left out below
-    noise = int(labels.min(initial=0) < 0)  # −1: rows that belong to no cluster are compared as one
-    c = max(int(labels.max()) + 1, _n_numbers(model)) + noise
     seed = int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
+    labels = np.asarray(host(model.labels_)).astype(int)
     reader = SPMTC()
     with (
         open_rows(reader, X, tasks, reset=True, sample_weight=None, centered=True) as engine,
-        bar(REFERENCES + 3, "fitting again", verbose) as step,
+        bar(n_refits + REFERENCES + 1, "fitting again", verbose) as step,
     ):
+        sample = _Sample.of(model, engine, labels, seed)
+        c = int(labels.max(initial=0)) + 1
+        view = _view(engine, sample, c, seed)
+        refit = _refit_of(model, sample.Xs, sample.names)
+        reference = []
+        for b in range(REFERENCES if c > 1 else 0):
+            reference.append(_reference(model, view, sample, seed + b))
+            step()
+        cold = fitted_cold(
+            sample.labels, sample.codes, refit, n_refits, max(n_refits // 2, 1), seed,
+            lambda z, seen, c: _gaps(view, model, z, seen, c, seed), np.array(reference), step,
+        )  # fmt: skip
+        moved = _location_share(model, sample, seed)
+        step()
+    return _result(model, cold, sample, labels, moved, n_refits)
+
+
+@dataclass(frozen=True)
+class _Sample:
+    """Rows that are fitted again, task by task."""
+
+    names: list[Any]  # of the tasks
+    blocks: list[Block]
+    positions: list[Array]  # among the rows that count, of each task
+    labels: Array  # (n,) by the model
+    codes: Array  # (n,) the index of the task
+    rows: Array  # (n,) their numbers in the user's order
+
+    @classmethod
+    def of(cls, model: Any, engine: Engine, labels: Array, seed: int) -> _Sample:
+        """Take them; of a few rows all."""
         if sum(engine.sizes) != len(labels):
             raise ValueError(
                 f"X has {sum(engine.sizes)} rows, but model was fitted on {len(labels)}: X of its fit is needed."
@@ -115,28 +143,20 @@ def stability(
                 f"X has {engine.n_features} features, but model was fitted on {model.n_features_in_}: X of its fit is "
                 "needed."
             )
+        names, known = engine.labels.tolist(), host(model.tasks_).tolist()
+        if known != names and not getattr(model, "_pools_tasks", False):
+            raise ValueError(f"tasks holds {names}, but model was fitted on {known}: tasks of its fit are needed.")
         codes = np.asarray(host(engine.gather(engine.apply(task_indices, outputs=1, lazy=True)[0], np.intp)))
         codes = np.where(rows_without_values(engine), -1, codes)
-        names = engine.labels.tolist()
-        frame = _frame(model, names, c)
-        view = view_of(engine, Search(), frame.offset, frame.measured, (seed, seed))
-        own = [labels[codes == k] + noise for k in range(len(names))]
-        setting = _setting(view, own, c, frame)
-        [found] = gather(view, [setting], n_refits, REFERENCES, SEEDINGS, seed, tell=step)
-        confidence = _confidence(model, engine, view, found, own, codes)
-        moved = _location_share(view, setting, frame.offset, seed)
-        step()
-    return _result(found, confidence, moved, names, labels + noise, noise, n_refits)
+        blocks, positions = take_sample(engine, Sampling(SAMPLED, TASK_SAMPLED), np.random.default_rng(seed))
+        rows = [np.flatnonzero(codes == k)[at] for k, at in enumerate(positions)]
+        whole = np.concatenate(rows)
+        return cls(names, blocks, positions, labels[whole], codes[whole], whole)
 
-
-@dataclass(frozen=True)
-class _Frame:
-    """What the model decided about the tasks."""
-
-    measured: bool  # is the metric estimated?
-    offset: str  # what it does about the location of tasks
-    share: Array  # (m,) λ1; 1: left alone
-    holds: Array  # (m, c) which clusters a task may hold
+    @property
+    def Xs(self) -> list[Any]:  # noqa: N802
+        """The rows of each task, with NaN where values are missing."""
+        return [rows_at(block.X, slice(0, len(block))) for block in self.blocks]
 
 
 def rows_without_values(engine: Engine) -> Array:
@@ -146,112 +166,121 @@ def rows_without_values(engine: Engine) -> Array:
     return np.asarray(host(engine.gather(engine.apply(empty_rows, outputs=1, lazy=True)[0], bool)))
 
 
-def _frame(model: Any, names: list[Any], c: int) -> _Frame:
-    """Tell what the model decided; `names` of the tasks that came with its rows, and c clusters."""
-    made, m, known = getattr(model, "decisions_", None), len(names), host(model.tasks_).tolist()
-    pooled = getattr(model, "_pools_tasks", False)  # its tasks are one data set
-    if known != names and not pooled:
-        raise ValueError(f"tasks holds {names}, but model was fitted on {known}: tasks of its fit are needed.")
-    share, holds = np.zeros(m), np.zeros((m, c), dtype=bool)
-    if made is None:
-        share += isinstance(model, PerTask)
-        return _Frame(False, "mean" if getattr(model, "center", False) else "none", share, holds)
-    share += 0 if pooled else model.fitted_.within_weight
-    holds[:, : _n_numbers(model)] = model.fitted_.holds
-    return _Frame(candidates_decide(made.metric, made.metric_reason), made.task_offset, share, holds)
+def _seeded(model: Any, seed: int, **others: Any) -> Any:
+    """Return an unfitted copy of a model with another seed, for as many clusters."""
+    found = clone(model)
+    names = found.get_params()
+    found.set_params(**{name: seed for name in names if name.split("__")[-1] == "random_state"})
+    if "n_clusters" in names and hasattr(model, "n_clusters_"):
+        others["n_clusters"] = int(model.n_clusters_)
+    return found.set_params(**{name: value for name, value in others.items() if name in names})
 
 
-def _setting(view: View, own: list[Array], c: int, frame: _Frame) -> Setting:
-    """Gather the labels of the sample, and what is known about the tasks; clusters without rows are left out."""
-    labels = [all_[at] for all_, at in zip(own, view.positions, strict=True)]
-    held = np.stack([np.bincount(one, minlength=c) > 0 for one in own])
-    holds = (frame.holds | held) & np.any([np.isin(range(c), one) for one in labels], axis=0)
-    b = located(view.rows, labels, c) if frame.offset == "matched" else np.zeros(view.rows.origins.shape)
-    return Setting(labels, c, b, frame.share, holds)
+def _refit_of(model: Any, Xs: list[Any], names: list[Any], **others: Any) -> Refit:
+    """Return what fits the model again to rows at some positions of each task, and labels all rows."""
+    whole, codes = _stacked(Xs), np.repeat(np.arange(len(Xs)), [X.shape[0] for X in Xs])
+    every = np.array(names, dtype=object)[codes]
+    starts = np.cumsum([0, *(X.shape[0] for X in Xs[:-1])])
+
+    def refit(at: list[Array] | None, seed: int) -> Array:
+        again = _seeded(model, seed, **others)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            if at is None:
+                return np.asarray(again.fit(whole, tasks=every).labels_).astype(int)
+            rows = np.concatenate([start + own for start, own in zip(starts, at, strict=True)])
+            again.fit(whole[rows], tasks=every[rows])
+            others_ = np.setdiff1d(np.arange(len(every)), rows)
+            found = np.empty(len(every), dtype=int)
+            found[rows] = again.labels_
+            found[others_] = again.predict(whole[others_], tasks=every[others_])
+            return found
+
+    return refit
 
 
-def _confidence(model: Any, engine: Engine, view: View, found: Evidence, own: list[Array], codes: Array) -> Array:
-    """Compute the share (n,) of the refits to halves that keep a row with its cluster."""
-    confidence, halves = np.zeros(len(codes)), np.flatnonzero(found.halves)
-    kept = np.split(found.agreement.kept[halves].mean(axis=0), np.cumsum([len(at) for at in view.positions])[:-1])
-    sampled = [len(at) == len(one) for at, one in zip(view.positions, own, strict=True)]
-    others = None if all(sampled) else _others(model, engine, view, found, halves, own, codes)
-    for k, one in enumerate(own):
-        values = np.zeros(len(one)) if others is None else others[k]
-        values[view.positions[k]] = kept[k]
-        confidence[codes == k] = values
-    return confidence
+def _stacked(Xs: list[Any]) -> Any:
+    return sparse.vstack(Xs).tocsr() if sparse.issparse(Xs[0]) else np.concatenate([np.asarray(X) for X in Xs])
 
 
-def _others(
-    model: Any, engine: Engine, view: View, found: Evidence, halves: Array, own: list[Array], codes: Array
-) -> list[Array]:
-    """For all rows of each task, the share of the refits that keep them; rows go to the nearest centre of a refit."""
-    shape, total = _shape(model, engine, found.fits.setting), [np.zeros(len(one)) for one in own]
-    ends = np.cumsum([len(at) for at in view.positions])[:-1]
-    for r in halves:
-        orders, labels = found.agreement.orders[r][view.codes], found.fits.labels[r]
-        renamed = np.take_along_axis(orders, labels[:, None], axis=1)[:, 0]
-        everywhere = label_all(engine, view.sample, view.positions, np.split(renamed, ends), shape)
-        got = np.asarray(host(engine.gather(everywhere, np.int32)))
-        for k, one in enumerate(own):
-            total[k] += got[codes == k] == one
-    return [one / len(halves) for one in total]
+def _view(engine: Engine, sample: _Sample, c: int, seed: int) -> View:
+    """Return the sample as a search sees it."""
+    asked = Asked("SPMTC", max(c, 1), within_weight="auto", task_offset="auto", metric="auto")
+    round_ = metric_of(asked, engine)[0] == "euclidean"
+    return view_of(engine, sample.blocks, sample.positions, max(c, 1), "none", round_, seed)
 
 
-def _shape(model: Any, engine: Engine, setting: Setting) -> Model:
-    """Take the model as it labels rows, whatever its centres are."""
-    if not hasattr(model, "decisions_"):
-        offsets = task_offsets(engine, "mean") if getattr(model, "center", False) else Offsets.none()
-        return Model(setting.n_clusters, Share.of(setting.within_weight), setting.n_clusters, offsets=offsets)
-    fitted, logs = model.fitted_, model.fitted_.centers.log_shares
-    return replace(fitted.model, log_shares=None if logs is None else logs[None])
+def _reference(model: Any, view: View, sample: _Sample, seed: int) -> float:
+    """Fit the model to data of the same shape without clusters, and tell how stable that is."""
+    rng, seen = np.random.default_rng([seed, 3]), view.seen
+    drawn = [elliptical(seen.Y[part], seen.u[part], rng)[0] for part in seen.parts]
+    if view.directional:
+        drawn = [Y / np.maximum(np.linalg.norm(Y, axis=1, keepdims=True), np.finfo(float).tiny) for Y in drawn]
+    others = {"metric": "euclidean"} if view.round and not view.directional else {}
+    return reference_value(sample.codes, _refit_of(model, drawn, sample.names, **others), seed)
 
 
-def _location_share(view: View, setting: Setting, offset: str, seed: int) -> float | None:
+def _gaps(view: View, model: Any, labels: Array, seen: Array, c: int, seed: int) -> Array:
+    """Measure the gaps between clusters where tasks lie as the model has it; rounded values are spread out."""
+    made = getattr(model, "decisions_", None)
+    rows = view.seen.scaled if made is not None and made.search is not None and made.search.scaled else view.seen
+    Y = rows.Y
+    if view.V is None:
+        Y = Y + np.random.default_rng([seed, 4]).standard_normal(Y.shape) * np.sqrt(rows.rounding)
+    if len(rows.sizes) > 1 and (made is None or made.task_offset != "none"):
+        N, T = rows.sums(np.maximum(labels, 0), c)
+        Y = Y - place(N[None], T[None], FRAMES["offsets"])[1][0][rows.ids]
+    return gaps(Y[seen], labels[seen], Y[~seen], labels[~seen], c)
+
+
+def _location_share(model: Any, sample: _Sample, seed: int) -> float | None:
     """Share of the rows that change their cluster if the location of tasks is treated the other way."""
-    if np.sum(~setting.alone) < 2 or view.embedding.kept is not None or offset not in ("none", "matched"):
+    made = getattr(model, "decisions_", None)
+    if made is None or made.task_offset not in ("none", "matched") or made.task_offset_reason != "evidence":
         return None
-    b = np.zeros_like(setting.offsets) if setting.offsets.any() else centered(view.rows)
-    other = replace(setting, offsets=b, holds=setting.anywhere, labelled=False)
-    whole = [Part([np.ones(len(own)) for own in setting.labels])]
-    fit = refit(view.rows, other, whole, view.measured, SEEDINGS, np.random.default_rng([seed, 9]))
-    kept = agreement(fit, view.codes, view.weights).kept[0]
-    return float(view.weights @ ~kept / view.weights.sum())
+    other = "matched" if made.task_offset == "none" else "none"
+    found = _refit_of(model, sample.Xs, sample.names, task_offset=other)(None, seed)
+    return float(1 - agreement(sample.labels, found[None], sample.codes).kept.mean())
 
 
-def _result(
-    found: Evidence,
-    confidence: Array,
-    moved: float | None,
-    tasks: list[Any],
-    labels: Array,
-    noise: int,
-    n_refits: int,
-) -> Stability:
-    """Gather the numbers without the rows that belong to no cluster, the verdict, and the table."""
-    clusters, cells = found.cluster_stability[noise:], found.cell_stability[:, noise:]
-    between = ratios(found.counts)[noise:, noise:]
-    verdict = judge(found.overall, found.reference, between)
-    sizes = np.bincount(labels, minlength=len(clusters) + noise)[noise:]
+def _result(model: Any, cold: Cold, sample: _Sample, labels: Array, moved: float | None, n_refits: int) -> Stability:
+    """Gather the numbers, the verdict, and the table; clusters without rows and −1 are left out."""
+    c = int(labels.max(initial=0)) + 1
+    fitted = getattr(model, "fitted_", None)
+    alone = fitted is not None and not getattr(model, "_pools_tasks", False) and not bool(np.all(fitted.shares))
+    between = cold.between[:c, :c]
+    verdict = judge(cold.overall, cold.within, cold.reference, between, moved, alone)
+    shift = int(sample.labels.min(initial=0) < 0)  # −1 was compared as a label of its own
+    clusters, cells = (_padded(values[..., shift:], c) for values in (cold.clusters, cold.cells))
+    confidence = np.full(len(labels), np.nan)
+    confidence[sample.rows] = cold.confidence
+    if np.isnan(confidence).any():  # rows outside the sample: as the rows of their cluster in it are, on average
+        usual = np.array([cold.confidence[sample.labels == j].mean() if np.any(sample.labels == j) else 0.0
+                          for j in range(c)])  # fmt: skip
+        confidence = np.where(np.isnan(confidence), usual[np.maximum(labels, 0)], confidence)
     return Stability(
         verdict=verdict.word,
-        overall=found.overall,
-        reference=found.reference,
+        overall=cold.overall,
+        halves=float(cold.halves.kept.mean()),
+        seeds=1.0 if cold.seeds is None else float(cold.seeds.kept.mean()),
+        within=cold.within,
+        reference=cold.reference,
         beats=verdict.beats,
         cluster_stability=clusters,
         cluster_task_stability=cells,
         row_confidence=confidence,
         between=between,
-        across=found.across,
         location_share=moved,
-        tasks=tasks,
+        tasks=sample.names,
         n_refits=n_refits,
-        n_rows=len(found.weights),
-        table=table_of(clusters, cells, between, sizes, tasks),
+        n_rows=len(sample.rows),
+        table=table_of(clusters, cells, between, np.bincount(np.maximum(labels, 0), minlength=c), sample.names),
     )
 
 
-def _n_numbers(model: Any) -> int:
-    """Clusters of a model, and numbers of those that are no more; 0 where it does not tell."""
-    return int(model.fitted_.model.n_clusters) if hasattr(model, "fitted_") else 0
+def _padded(values: Array, c: int) -> Array:
+    """Return values of c clusters; NaN for those that are not in the sample."""
+    found = np.full((*values.shape[:-1], c), np.nan)
+    some = min(c, values.shape[-1])
+    found[..., :some] = values[..., :some]
+    return found

@@ -8,10 +8,8 @@ from typing import Any
 import numpy as np
 
 from .._utils.tables import Table, sentences_and_table
-from ..certainty import MEANINGS
+from ..certainty.verdict import MEANINGS, MOVED
 from ..core.arrays import Array
-
-MOVED = 0.1  # share of the rows from which on it is said that they depend on where tasks lie
 
 
 @dataclass(frozen=True)
@@ -20,33 +18,34 @@ class Stability:
 
     Attributes
     ----------
-    verdict : {"clear", "fair", "unsure", "no clear structure"}
+    verdict : {"clear", "clear within tasks", "fair", "unsure", "no clear structure"}
         How sure one can be of the clusters.
     overall : float
-        Share of the rows that keep their cluster, mean over refits.
+        Share of the rows that keep their cluster when the model is fitted again: the lower one of `halves` and `seeds`.
+    halves, seeds : float
+        This share in refits to halves of the rows, and to all rows with other seeds.
+    within : float
+        The same as `overall` where the clusters of each task are matched on their own.
     reference : array
-        The same of data sets without clusters.
+        `halves` of data sets without clusters.
     beats : {"yes", "barely", "no"}
         Whether `overall` is above all of `reference`, above most of it, or not.
     cluster_stability : array of shape (c,)
-        Jaccard index of each cluster with its match, mean over refits; NaN for a cluster without rows.
+        Jaccard index of each cluster with its match, mean over all refits; NaN for a cluster without rows.
     cluster_task_stability : array of shape (m, c)
         The same within each task; NaN where the task has no rows of the cluster.
     row_confidence : array of shape (n,)
         For each row, the share of the refits that keep it with its cluster.
     between : array of shape (c, c)
-        For i < j the density of rows halfway between two neighbouring clusters, relative to the sparser of their
-        centres: below 0.5 there is a gap, at 1 there is none. NaN for clusters that are no neighbours.
-    across : float or None
-        Share of the rows of a task that get the same cluster from the other tasks; None where these cannot tell.
+        For i < j how wide the best path between two neighbouring clusters stays, relative to the rows of the sparser
+        one: up to 0.65 there is a gap, at 1 there is none. NaN for clusters that are no neighbours.
     location_share : float or None
-        Share of the rows that change their cluster if the location of tasks is treated the other way: removed if the
-        model keeps it, kept if it estimates it. None: fewer than two tasks share, rows are directions, or the means of
-        tasks are removed.
+        Share of the rows that change their cluster if the location of tasks is treated the other way: estimated if the
+        model keeps it, kept if it estimates it. None: it was not left to the data.
     tasks : list
         Labels of the tasks.
     n_refits, n_rows : int
-        Number of refits, and of the rows that they see.
+        Number of refits to halves, and of the rows that are fitted again.
     table : Table
         A row for each cluster: its rows, its stability, the neighbour that it is separated from least, and its
         stability in each task.
@@ -54,13 +53,15 @@ class Stability:
 
     verdict: str
     overall: float
+    halves: float
+    seeds: float
+    within: float
     reference: Array
     beats: str
     cluster_stability: Array
     cluster_task_stability: Array
     row_confidence: Array
     between: Array
-    across: float | None
     location_share: float | None
     tasks: list[Any]
     n_refits: int
@@ -75,10 +76,15 @@ class Stability:
         low, high = float(self.reference.min()), float(self.reference.max())
         said = [
             f"How sure: {self.verdict}. {MEANINGS[self.verdict][:1].upper()}{MEANINGS[self.verdict][1:]}.",
-            f"{100 * self.overall:.0f} % of the rows keep their cluster when the model is fitted again to halves of "
-            f"{self.n_rows} rows; in data without clusters of the same shape it would be {100 * low:.0f} to "
-            f"{100 * high:.0f} %.",
+            f"{100 * self.halves:.0f} % of {self.n_rows} rows keep their cluster when the model is fitted again to "
+            f"halves of them, and {100 * self.seeds:.0f} % with other seeds; in halves of data without clusters of the "
+            f"same shape it would be {100 * low:.0f} to {100 * high:.0f} %.",
         ]
+        if self.within - self.overall >= MOVED:
+            said.append(
+                f"Within each task {100 * self.within:.0f} % keep their cluster: it is less sure which clusters of "
+                "different tasks correspond."
+            )
         if self.location_share is not None and self.location_share >= MOVED:
             said.append(
                 f"It matters where tasks lie: {100 * self.location_share:.0f} % of the rows would change their cluster "

@@ -98,7 +98,8 @@ class Decisions:
         How distances are measured.
     metric_reason : str
         Why: "set" by the user, "default", or what stands against a shared metric: "unit rows", "counts", "gaps" in many
-        features, "neighbours" that rows follow beyond what clusters tell, "fixed within_weight", "membership", "coupling", "subspace", "scale".
+        features, "neighbours" that rows follow beyond what clusters tell, "fixed within_weight", "membership",
+        "coupling", "subspace", "scale".
     search : SearchEvidence or None
         What the search showed; None if there was none.
     """

@@ -37,7 +37,8 @@ class Candidate:
 class Finder:
     """A search for so many clusters on the same rows.
 
-    `frames`: names of what tasks may differ in; `n_init`: runs of each k-means; `n_moved`: labels that moves go on from.
+    `frames`: names of what tasks may differ in; `n_init`: runs of each k-means; `n_moved`: how many labels moves go on
+    from.
     """
 
     rows: Rows
@@ -136,7 +137,7 @@ class Finder:
         return found
 
     def limited(self, one: Candidate, per_task: Array) -> Candidate:
-        """Return labels with so many clusters in each task (m,): those with the least evidence go to their neighbours."""
+        """Return labels with so many clusters in each task (m,): those of the least evidence go to their next."""
         rows, c, labels = self._seen(one), self.n_clusters, one.labels
         while True:
             N, _ = rows.sums(labels, c)

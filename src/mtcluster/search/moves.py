@@ -52,7 +52,7 @@ def _proposals(rows: Rows, labels: Array, c: int, frame: Frame, rng: np.random.G
     apart = ((mu[:, None] - mu) ** 2).sum(axis=2)
     both = np.outer(size, size) / np.maximum(size[:, None] + size, 1)
     cost = n * np.log1p(both * apart / n)  # of two clusters that become one, about
-    cuts = [cut for j in live for cut in _cut(Y, rows.u, labels, j, n, rng)]
+    cuts = [cut for j in live.tolist() for cut in _cut(Y, rows.u, labels, j, n, rng)]
     cuts = sorted(cuts, key=lambda cut: -cut[0])[:TRIED]
     moves: list[tuple[float, int, Array, tuple[int, int] | None]]
     if len(empty):
@@ -60,7 +60,7 @@ def _proposals(rows: Rows, labels: Array, c: int, frame: Frame, rng: np.random.G
     else:
         pairs = list(combinations(live.tolist(), 2))
         moves = [(gain - cost[pair], j, half, pair) for gain, j, half in cuts for pair in pairs if j not in pair]
-    found = []
+    found: list[Array] = []
     for _, j, half, pair in sorted(moves, key=lambda move: -move[0])[: 10 * TRIED]:
         key = (round(size[j]), None if pair is None else tuple(np.round(size[list(pair)])))
         if key in tried or len(found) == TRIED:

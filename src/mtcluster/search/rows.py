@@ -132,6 +132,12 @@ class Rows:
         """Return the rows in one column."""
         return replace(self, Y=self.Y[:, j : j + 1])
 
+    def part(self, at: Array) -> Rows:
+        """Return some rows, `at` (n,) true; each task keeps its number."""
+        u, Y = self.u[at], self.Y[at]
+        sizes = np.bincount(self.ids[at], minlength=len(self.sizes))
+        return replace(self, Y=Y - u @ Y / max(float(u.sum()), 1e-300), u=u, sizes=sizes)
+
     def of_tasks(self, ks: list[int]) -> Rows:
         """Return the rows of some tasks, as they lie here."""
         at = np.concatenate([np.arange(part.start, part.stop) for part in (self.parts[k] for k in ks)])
@@ -154,7 +160,7 @@ class Rows:
 
 
 def whitener(Y: Array, u: Array, round: bool = False) -> Array:
-    """Compute L (d, d) such that rows times L have about the identity as covariance; they are seen from their middle."""
+    """Compute L (d, d) such that rows times L, seen from their middle, have about the identity as covariance."""
     S = Y.T @ (u[:, None] * Y) / max(float(u.sum()), 1.0)
     if round:
         return np.eye(len(S)) / np.sqrt(max(float(np.trace(S)) / len(S), np.finfo(float).tiny))

@@ -53,8 +53,9 @@ class Search:
     """The search that default fits start from: for the parameter `init` of `SPMTC`, `LSSMTC` and the mixture.
 
     k-means of each task, of all rows, around the means of the tasks and with tasks scaled to one spread are starts of
-    Gaussian mixtures with one covariance, with offsets of tasks and without. Moves cut one cluster in two and make one of
-    two others. Of all labels those with the highest evidence are taken. Rows without near neighbours do not take part.
+    Gaussian mixtures with one covariance, with offsets of tasks and without. Moves cut one cluster in two and make one
+    of two others. Of all labels those with the highest evidence are taken. Rows without near neighbours do not take
+    part.
 
     Parameters
     ----------

@@ -38,7 +38,8 @@ class View:
     sample: list[Block]  # with what is expected in place of missing values
     V: Array | None  # (d, l) the directions that are seen; None: all columns
     scale: Array  # (d,) what columns are divided by, where all are kept
-    looks: list[Rows]  # more or less smoothed; where there is nothing to smooth, one
+    seen: Rows  # in these coordinates
+    looks: list[Rows]  # more or less smoothed; where there is nothing to smooth, the rows as they are
     plain: list[Array]  # coordinates of the rows of each task, in their own units
     smoothing: float  # how far rows are moved towards their neighbours, from 0 to 1
     directional: bool  # do all rows have one length?
@@ -95,8 +96,9 @@ def view_of(
     near = [nearest(Y, max(k for k, _ in SMOOTHINGS) if V is not None else NEAR) for Y in Ys]
     far = np.zeros(sum(map(len, Ys)), dtype=bool) if unit else scattered(Ys, us, [r for r, _ in near], n_clusters)
     us = np.split(np.where(far, 0.0, np.concatenate(us)), np.cumsum([len(Y) for Y in Ys])[:-1])
-    looks, weight = _looks(Ys, us, near, n_clusters, wide=V is not None, round=round or unit)
-    return View(given, positions, sample, V, scale, looks, plain, weight, unit, round or unit, int(far.sum()))
+    seen = Rows.of(Ys, us, rounded=V is None, round=round or unit)
+    looks, weight = _looks(seen, Ys, near, n_clusters, wide=V is not None)
+    return View(given, positions, sample, V, scale, seen, looks, plain, weight, unit, round or unit, int(far.sum()))
 
 
 def _directions(rows: RowSource, sample: list[Block], unit: bool, round: bool, seed: int) -> Array | None:
@@ -119,16 +121,15 @@ def _coordinates(sample: list[Block], us: list[Array], V: Array | None, round: b
 
 
 def _looks(
-    Ys: list[Array], us: list[Array], near: list[tuple[Array, Array]], c: int, wide: bool, round: bool
+    seen: Rows, Ys: list[Array], near: list[tuple[Array, Array]], c: int, wide: bool
 ) -> tuple[list[Rows], float]:
     """Return the rows of wide data smoothed in several ways, as far as neighbours know more than clusters do."""
-    plain = Rows.of(Ys, us, rounded=not wide, round=round)
-    weight = smoothing_weight(plain, c) if wide else 0.0
+    weight = smoothing_weight(seen, c) if wide else 0.0
     if weight < LEAST_WEIGHT:
-        looks, weight = [plain], 0.0
+        looks, weight = [seen], 0.0
     else:
-        looks = [replace(plain, Y=Y - plain.u @ Y / plain.u.sum()) for Y in _smoothed(Ys, near, c, weight)]
-    if wide and not round:
+        looks = [replace(seen, Y=Y - seen.u @ Y / seen.u.sum()) for Y in _smoothed(Ys, near, c, weight)]
+    if wide and not seen.round:
         looks = [_in_directions(look, c) for look in looks]
     return looks, weight
 

@@ -55,7 +55,7 @@ def test_without_rows_there_are_none(blob_model):
 def test_many_clusters_and_tasks_are_limited(large_model, monkeypatch):
     monkeypatch.setattr(module, "CLUSTERS", 5)
     monkeypatch.setattr(module, "BESIDE", 3)
-    monkeypatch.setattr(module, "TASKS", 2)
+    monkeypatch.setattr(module, "SHOWN_TASKS", 2)
     X = np.random.default_rng(0).normal(size=(20_000, 30))
     found = make_report(large_model, X=X, settings={}).summary["distributions"]
     assert len(found["clusters"]) == 5
