@@ -14,16 +14,16 @@ from mtcluster.core.record import declared
 SOURCE = Path(__file__).parents[1] / "src" / "mtcluster"
 MODULES = {path.relative_to(SOURCE).as_posix(): path for path in SOURCE.rglob("*.py")}
 HELPERS = {"core", "_utils", "_sklearn_compat"}
-ENGINE_ROOM = {*HELPERS, "engines", "consensus", "certainty", "estimators"}
+ENGINE_ROOM = {*HELPERS, "engines", "search", "certainty", "estimators"}
 # room → rooms that it may import; `mtcluster` itself is the room of public names
 ARROWS = {
     "core": set(),
     "_sklearn_compat": set(),
     "_utils": {"core"},
     "engines": HELPERS,
-    "consensus": {"core", "_utils"},
-    "certainty": {"core", "consensus", "_utils"},
-    "estimators": {*HELPERS, "engines", "consensus", "certainty"},
+    "search": {"core", "_utils"},
+    "certainty": {"core", "search", "_utils"},
+    "estimators": {*HELPERS, "engines", "search", "certainty"},
     "metrics": {"core", "_utils"},
     "datasets": {"core", "_utils"},
     "preprocessing": HELPERS,

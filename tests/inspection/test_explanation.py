@@ -5,12 +5,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from mtcluster.consensus.decisions import ConsensusEvidence, Decisions
 from sklearn.cluster import KMeans
 from sklearn.exceptions import NotFittedError
 
 from mtcluster import ASI, LSSMTC, SPMTC, Pooled
 from mtcluster.certainty import VERDICTS
-from mtcluster.consensus.decisions import ConsensusEvidence, Decisions
 from mtcluster.core.geometry import Tied
 from mtcluster.inspection import _explanation, explain
 from mtcluster.inspection._certainty import plain_stability

@@ -14,6 +14,7 @@ import pytest
 import sklearn
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from mtcluster.consensus import Consensus
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.cluster import KMeans
@@ -26,7 +27,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from mtcluster import ASI, LSSMTC, SPMTC, MultiTaskGaussianMixture, PerTask, Pooled, Schedule
-from mtcluster.consensus import Consensus
 from mtcluster.datasets import make_multitask_blobs
 from mtcluster.estimators.harmony import Harmonized
 from mtcluster.inspection import LabelDescription

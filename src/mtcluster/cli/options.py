@@ -202,8 +202,8 @@ def _add_clusters(group: Any) -> None:
     clusters = "number of clusters of all tasks together, or a range to choose from, as in 2-8 (default auto: 2-10)"
     group.add_argument("--clusters", type=_clusters, default="auto", metavar="N|A-B|auto", help=clusters)
     group.add_argument("--seed", type=_whole, default=0, metavar="N", help="random seed (default 0)")
-    refits = "fits to halves of the rows, to measure how sure the clusters are (default 20; 0: none)"
-    group.add_argument("--refits", type=_refits, default=20, metavar="N", help=refits)
+    refits = "fits to halves of the rows, to measure how sure the clusters are (default 4; 0: none)"
+    group.add_argument("--refits", type=_refits, default=4, metavar="N", help=refits)
     group.add_argument("--restarts", nargs="?", action=_Gone, help=argparse.SUPPRESS)
 
 
@@ -287,7 +287,7 @@ class _Gone(argparse.Action):
     """An option of earlier versions."""
 
     def __call__(self, parser: ArgumentParser, *_: Any, **__: Any) -> NoReturn:
-        parser.error("--restarts is gone: use --refits N, the number of fits to halves of the rows (20 by default)")
+        parser.error("--restarts is gone: use --refits N, the number of fits to halves of the rows (4 by default)")
 
 
 def _per_task(text: str) -> dict[str, int]:

@@ -79,7 +79,7 @@ class Finder:
         found = [look.evidence(*own, offsets=offsets) for look, own in zip(looks, sums, strict=True)]
         at = int(np.argmax([one.value for one in found]))
         judged = found[at]
-        if self.several and "own" in self.frames:
+        if self.several and "own" in self.frames and frame in ("", "own"):  # others were fitted with shared centres
             own = looks[at].evidence(*sums[at], own=True, offsets=offsets)
             least = OWN_GAIN * float(self.rows.u.sum()) * self.rows.Y.shape[1]
             if own.value - least > judged.value:

@@ -27,6 +27,7 @@ from .decisions import SearchEvidence
 from .finding import Candidate, Finder
 from .mixtures import FRAMES
 from .rows import Rows
+from .threads import libraries
 from .view import View, view_of
 
 Voice = Callable[[list[Block]], list[Array]]  # labels of the rows of a sample, by an earlier fit
@@ -110,6 +111,13 @@ class Search:
         `offset`: "auto", or what is known about the location of tasks; `round`: rows are compared by Euclidean
         distances; `per_task` (m,): the number of clusters of each task, where it is known; `voice`: one more start.
         """
+        with libraries().limit(limits=1):
+            return self._find(rows, model, offset, round, per_task, random_state, voice)
+
+    def _find(
+        self, rows: RowSource, model: Model, offset: str, round: bool, per_task: Array | None,
+        random_state: np.random.RandomState, voice: Voice | None,
+    ) -> SearchResult:  # fmt: skip
         seeds = random_state.randint(np.iinfo(np.int32).max, size=3).tolist()
         given, positions = take_sample(rows, Sampling(self.sample, self.task_sample), np.random.default_rng(seeds[0]))
         view = view_of(rows, given, positions, model.n_clusters, offset, round, seeds[1])
