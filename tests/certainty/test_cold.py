@@ -20,14 +20,16 @@ def test_refits_see_halves_and_then_all_rows_with_other_seeds():
     found = fitted_cold(labels, codes, refit, 4, 2, 0, NO_GAPS, np.zeros(0))
     assert [at for at, _ in calls] == [[3, 3]] * 4 + [None] * 2
     assert len({seed for _, seed in calls}) == 6
-    assert found.overall == found.within == 1 and (found.confidence == 1).all()
+    assert found.overall == found.within == 1
+    assert (found.confidence == 1).all()
 
 
 def test_the_worse_of_halves_and_seeds_counts():
     labels, codes = np.repeat([0, 1], 10), np.zeros(20, dtype=int)
     other = np.where(np.arange(20) < 4, 1, labels)
     found = fitted_cold(labels, codes, lambda at, seed: labels if at else other, 2, 2, 0, NO_GAPS, np.zeros(0))
-    assert found.overall == found.seeds.kept.mean() == 0.8 and found.halves.kept.mean() == 1
+    assert found.overall == found.seeds.kept.mean() == 0.8
+    assert found.halves.kept.mean() == 1
     np.testing.assert_array_equal(found.confidence, np.where(np.arange(20) < 4, 0.5, 1))
 
 

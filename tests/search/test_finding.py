@@ -54,7 +54,7 @@ def test_moves_leave_a_local_optimum():
 def test_offsets_are_the_least_squares_solution():
     rng = np.random.default_rng(0)
     N, T = rng.integers(1, 9, (3, 4)).astype(float), rng.normal(size=(3, 4, 2))
-    mu, b, M = place(N[None], T[None], FRAMES["offsets"])
+    _mu, b, M = place(N[None], T[None], FRAMES["offsets"])
     mean = T / N[..., None]
     for _ in range(200):  # the same in turn, to the end
         Z = np.einsum("kj,kjd->jd", N, mean - b[0][:, None]) / N.sum(axis=0)[:, None]
@@ -70,7 +70,8 @@ def test_a_task_that_lacks_a_cluster_keeps_none_of_it():
     best = one.find()[0]
     margin, held = one.support(best)
     assert adjusted_rand_score(labels[kept], best.labels) == 1
-    assert held.sum() == 8 and (margin > 10).all()
+    assert held.sum() == 8
+    assert (margin > 10).all()
 
 
 def test_a_task_whose_clusters_lie_elsewhere_is_told_apart():

@@ -37,7 +37,8 @@ def test_the_second_look_is_what_finds_them(monkeypatch):
         X, tasks, labels = rare(1)
         model = SPMTC(12, random_state=0, init=Search(sample=600)).fit(X, tasks=tasks)
         found.append(adjusted_rand_score(labels, model.labels_))
-    assert found[0] > 0.99 and found[0] >= found[1]
+    assert found[0] > 0.99
+    assert found[0] >= found[1]
 
 
 @pytest.mark.parametrize("estimator", [SPMTC, LSSMTC, MultiTaskGaussianMixture])
@@ -60,13 +61,16 @@ def test_outliers_do_not_take_clusters():
 def test_what_was_found_is_told():
     X, tasks, _ = blobs(offset=10)
     found = SPMTC(3, random_state=0).fit(X, tasks=tasks).decisions_
-    assert found.start == "search" and found.task_offset == "matched"
-    assert found.search.gain > 1 and found.search.offsets > 0
-    assert found.search.margins.shape == (3, 3) and (found.search.margins > 0).all()
+    assert found.start == "search"
+    assert found.task_offset == "matched"
+    assert found.search.gain > 1
+    assert found.search.offsets > 0
+    assert found.search.margins.shape == (3, 3)
+    assert (found.search.margins > 0).all()
 
 
 def test_one_task_and_one_cluster_need_no_decision():
-    X, tasks, labels = blobs(m=1, n=90)
+    X, _tasks, labels = blobs(m=1, n=90)
     assert adjusted_rand_score(labels, SPMTC(3, random_state=0).fit(X).labels_) == 1
     assert not SPMTC(1, random_state=0).fit(X).labels_.any()
 

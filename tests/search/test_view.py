@@ -30,7 +30,8 @@ def test_narrow_rows_are_all_columns_in_units_of_their_deviation():
     X, tasks, _ = blobs()
     seen = view(X * [1e-3, 1, 1e3, 7], tasks)
     plain = view(X, tasks)
-    assert seen.V is None and len(seen.looks) == 1
+    assert seen.V is None
+    assert len(seen.looks) == 1
     np.testing.assert_allclose(seen.looks[0].Y, plain.looks[0].Y, atol=1e-9)
 
 
@@ -44,7 +45,8 @@ def test_clusters_are_not_smoothed_and_curves_are():
 def test_few_directions_are_taken_where_few_are_needed():
     X, tasks, _ = wide()
     seen = view(X, tasks)
-    assert seen.V.shape[1] >= 20 and seen.looks[0].Y.shape[1] == 5
+    assert seen.V.shape[1] >= 20
+    assert seen.looks[0].Y.shape[1] == 5
 
 
 def test_smoothing_weight_lies_between_none_and_all():
@@ -64,7 +66,8 @@ def test_scattered_rows_are_left_out_and_wide_clusters_are_not(share):
     rows, us = X.copy(), by_task(np.ones(len(X)), tasks)
     rows[out] += 15 * rng.normal(size=(out.sum(), 6))
     far = scattered(by_task(rows, tasks), us, _near(rows, tasks), 3)
-    assert np.mean(far[out]) > 0.8 and np.mean(far[~out]) < 0.05
+    assert np.mean(far[out]) > 0.8
+    assert np.mean(far[~out]) < 0.05
     wider = X.copy()
     wider[labels == 0] += 2 * rng.normal(size=(np.sum(labels == 0), 6))
     assert not scattered(by_task(wider, tasks), us, _near(wider, tasks), 3).any()
