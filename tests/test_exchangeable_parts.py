@@ -9,7 +9,7 @@ from numpy.testing import assert_array_equal
 from sklearn.base import clone
 from sklearn.utils._param_validation import InvalidParameterError
 
-from mtcluster import LSSMTC, SPMTC, Consensus
+from mtcluster import LSSMTC, SPMTC, Search
 from mtcluster.core.capabilities import Capabilities
 from mtcluster.core.couplings import COUPLINGS, Reconstruction
 from mtcluster.core.memberships import MEMBERSHIPS, Binary
@@ -130,7 +130,7 @@ def test_an_open_fit_asks_a_coupling_what_it_can_do(blobs, registered):
     model = SPMTC(4, coupling="limited", random_state=0).fit(blobs.X, tasks=blobs.tasks)
     assert (model.fitted_.task_offset, model.decisions_.task_offset_reason) == ("none", "unsupported")
     assert model.decisions_.within_weight_reason == "coupling"
-    assert_array_equal(model.fitted_.within_weight, Consensus().within_weight)
+    assert_array_equal(model.fitted_.within_weight, Search().within_weight)
 
 
 def test_a_new_form_of_memberships_is_refused_where_it_says_so(blobs, registered):

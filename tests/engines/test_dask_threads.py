@@ -5,13 +5,13 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
-from mtcluster import LSSMTC, SPMTC, Consensus
+from mtcluster import LSSMTC, SPMTC, Search
 
 pytestmark = pytest.mark.dask
 da = pytest.importorskip("dask.array", reason="Dask is not installed: pip install 'mtcluster[dask]'")
 engine = pytest.importorskip("mtcluster.engines.dask", reason="Dask is not installed: pip install 'mtcluster[dask]'")
 
-SAMPLED = Consensus(
+SAMPLED = Search(
     sample=60, task_sample=10, smoothings=((5, 1),), n_seedings=2, n_init_member=1, n_init_own=2, n_init_offset=1
 )
 MODELS = {

@@ -14,7 +14,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.mixture import GaussianMixture
 
-from mtcluster import Consensus, MultiTaskGaussianMixture
+from mtcluster import MultiTaskGaussianMixture, Search
 from mtcluster.datasets import make_multitask_blobs
 from mtcluster.interop import dump, load
 from mtcluster.metrics import joint_accuracy
@@ -404,8 +404,8 @@ def test_a_repr_shows_what_was_chosen():
 
 def test_a_consensus_with_parameters_of_its_own(blobs):
     X, y, tasks = blobs
-    model = mixture(init=Consensus(n_kept=4, n_voters=2)).fit(X, tasks=tasks)
-    assert model.decisions_.start == "consensus"
+    model = mixture(init=Search(n_kept=4, n_voters=2)).fit(X, tasks=tasks)
+    assert model.decisions_.start == "search"
     assert joint_accuracy(y, model.labels_, tasks) > 0.95
 
 

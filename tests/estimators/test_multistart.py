@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from mtcluster import ASI, LSSMTC, SPMTC, Consensus
+from mtcluster import ASI, LSSMTC, SPMTC, Search
 from mtcluster.core import solver
 from mtcluster.core.pacing import Stages
 from mtcluster.core.solver import still_best
@@ -93,7 +93,7 @@ def test_runs_that_cannot_win_any_more_are_dropped_and_the_first_of_equals_stays
 def test_decisions_name_the_starts_that_were_tried(blobs, estimator, more, start, n_starts):
     model = estimator(4, random_state=0, **more).fit(blobs.X, tasks=blobs.tasks)
     assert (model.decisions_.start, model.decisions_.n_starts) == (start, n_starts)
-    assert model.decisions_.consensus is None
+    assert model.decisions_.search is None
 
 
 def test_a_paced_fit_from_per_task_starts_is_the_plain_model(blobs):
@@ -123,12 +123,12 @@ def test_zeros_that_memberships_never_leave_are_told(blobs):
 @pytest.mark.parametrize(
     ("given", "n_starts"),
     [
-        ({"init": "consensus"}, 1),
-        ({"init": "consensus", "n_init": 2}, 2),
-        ({"init": Consensus(smoothings=((5, 1),), n_init=2)}, 2),  # what the start recommends
-        ({"init": Consensus(smoothings=((5, 1),), n_init=2), "n_init": 1}, 1),
+        ({"init": "search"}, 1),
+        ({"init": "search", "n_init": 2}, 2),
+        ({"init": Search(smoothings=((5, 1),), n_init=2)}, 2),  # what the start recommends
+        ({"init": Search(smoothings=((5, 1),), n_init=2), "n_init": 1}, 1),
     ],
 )
 def test_a_consensus_is_formed_as_often_as_asked(blobs, given, n_starts):
     model = LSSMTC(4, random_state=0, **given).fit(blobs.X, tasks=blobs.tasks)
-    assert (model.decisions_.start, model.decisions_.n_starts) == ("consensus", n_starts)
+    assert (model.decisions_.start, model.decisions_.n_starts) == ("search", n_starts)

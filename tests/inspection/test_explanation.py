@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from mtcluster.consensus.decisions import ConsensusEvidence, Decisions
 from sklearn.cluster import KMeans
 from sklearn.exceptions import NotFittedError
 
@@ -16,6 +15,7 @@ from mtcluster.inspection import _explanation, explain
 from mtcluster.inspection._certainty import plain_stability
 from mtcluster.inspection._subject import subject_of
 from mtcluster.model_selection import stability
+from mtcluster.search.decisions import ConsensusEvidence, Decisions
 
 from ..changed import altered
 
@@ -32,12 +32,12 @@ EVIDENCE = ConsensusEvidence(
     min_rows=5,
 )
 DECISIONS = Decisions(
-    start="consensus",
+    start="search",
     n_starts=1,
     coupling="reconstruction",
     membership="binary",
     membership_reason="default",
-    within_weight_reason="consensus",
+    within_weight_reason="search",
     task_offset="none",
     task_offset_reason="gain",
     offset_gain=0.01,
@@ -384,14 +384,14 @@ def test_decisions_are_printed_as_a_table():
     assert lines[0].split() == ["decision", "value"]
     assert [line.split()[0] for line in lines[1:]] == [
         "start", "coupling", "membership", "within_weight", "task_offset", "offset_gain", "n_starts", "weighting",
-        "full_weight_share", "max_iter", "warmup_iter", "metric", "consensus",
+        "full_weight_share", "max_iter", "warmup_iter", "metric", "search",
     ]  # fmt: skip
     told = {line.split()[0]: line[17:].strip() for line in lines[1:]}
     assert (told["membership"], told["within_weight"]) == ("binary (default)", "(consensus)")
     assert (told["task_offset"], told["offset_gain"]) == ("none (gain)", "0.01")
-    assert told["consensus"] == "20 fits of 120 rows in 5 dimensions"
+    assert told["search"] == "20 fits of 120 rows in 5 dimensions"
     assert DECISIONS._repr_html_().count("<tr>") == len(lines)
-    assert str(replace(DECISIONS, consensus=None)).splitlines()[-1].split() == ["consensus", "None"]
+    assert str(replace(DECISIONS, consensus=None)).splitlines()[-1].split() == ["search", "None"]
 
 
 def test_what_has_no_decisions_is_refused(blobs):

@@ -14,7 +14,6 @@ import pytest
 import sklearn
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from mtcluster.consensus import Consensus
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.cluster import KMeans
@@ -32,6 +31,7 @@ from mtcluster.estimators.harmony import Harmonized
 from mtcluster.inspection import LabelDescription
 from mtcluster.interop._persistence import SEAL
 from mtcluster.preprocessing import TablePreprocessor
+from mtcluster.search import Search
 
 pytestmark = pytest.mark.slow
 
@@ -40,7 +40,7 @@ MODELS = {
     "number chosen": SPMTC((3, 5), random_state=0),
     "plain SPMTC": SPMTC(4, within_weight=0.4, task_offset="scale", random_state=np.random.RandomState(0)),
     "LSSMTC": LSSMTC(4, random_state=0),
-    "consensus": LSSMTC(4, init=Consensus(), random_state=0),
+    "search": LSSMTC(4, init=Search(), random_state=0),
     "mixtures": LSSMTC(4, within_weight=0.5, membership="nonnegative", random_state=0),
     "ASI": ASI(4, random_state=0),
     "PerTask": PerTask(KMeans(4, random_state=0)),

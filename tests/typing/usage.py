@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.cluster import KMeans  # type: ignore[import-untyped]
 
 import mtcluster
-from mtcluster import ASI, LSSMTC, SPMTC, Consensus, Decisions, MultiTaskGaussianMixture, PerTask, Pooled
+from mtcluster import ASI, LSSMTC, SPMTC, Decisions, MultiTaskGaussianMixture, PerTask, Pooled, Search
 from mtcluster.datasets import TaskSet, load_digits_tasks, make_multitask_blobs
 from mtcluster.inspection import (
     Explanation,
@@ -58,7 +58,7 @@ def fit_and_read() -> None:
 def other_estimators(X: Array, tasks: list[str]) -> None:
     """Every estimator keeps its own type."""
     assert_type(LSSMTC("auto").fit(X, tasks=tasks), LSSMTC)
-    assert_type(LSSMTC((2, 6), init=Consensus(sample=500)).fit(X, tasks=tasks), LSSMTC)
+    assert_type(LSSMTC((2, 6), init=Search(sample=500)).fit(X, tasks=tasks), LSSMTC)
     assert_type(ASI(3).fit(X), ASI)
     assert_type(PerTask(KMeans(3)).fit(X, tasks=tasks), PerTask)
     assert_type(Pooled(KMeans(3), center=True).fit_predict(X, tasks=tasks), Array)

@@ -28,7 +28,7 @@ from ..core.sampling import Sampling, take_whole
 from ..core.solver import Fit
 from ..core.starts import Start
 from ..engines import Engine, engine_of
-from ..search import Decisions, Matching
+from ..search import Decisions, Matching, SearchEvidence
 from .input import Given
 from .numbers import NumberOfClusters
 from .plan import Plan, Run, clusters_per_task
@@ -362,11 +362,17 @@ def _decisions(fits: list[OwnFit]) -> Decisions:
         made.search,
         relatedness=np.concatenate([one.relatedness for one in found])[order],
         gain=float(np.average([one.gain for one in found], weights=rows)),
-        margins=np.concatenate([one.margins for one in found])[order],
+        margins=np.concatenate([_widened(one.margins, found) for one in found])[order],
         n_rows=sum(rows),
         n_distant_rows=sum(one.n_distant_rows for one in found),
     )
     return replace(made, search=evidence)
+
+
+def _widened(margins: Array, found: list[SearchEvidence]) -> Array:
+    """Return margins (m, c) for as many clusters as the largest fit has; those that are not there have none."""
+    most = max(one.margins.shape[1] for one in found)
+    return np.pad(margins, ((0, 0), (0, most - margins.shape[1])), constant_values=np.nan)
 
 
 def _temperatures(fits: list[OwnFit]) -> tuple[Array, float]:

@@ -141,7 +141,7 @@ def make_plan(
     if asked.undecided or asked.searched:
         voice = None if earlier is None else earlier.voice
         find = partial(
-            how.find, engine, model, offset=offset, round=metric == "euclidean", per_task=per_task,
+            how.find, engine, model, offset=offset, metric="auto" if reason == "default" else metric, per_task=per_task,
             random_state=random_state, voice=voice,
         )  # fmt: skip
         result = max((find() for _ in range(n_tries)), key=lambda one: one.evidence.gain)

@@ -59,16 +59,18 @@ class Finder:
         if known is not None:
             starts = np.concatenate([known[None].astype(np.int64), starts])
         kinds = self.frames if self.several else ("none",)
+        starts = np.stack([self.numbered(one) for one in starts])
         found = {one.tobytes(): (one, "") for one in starts}
         for frame in kinds:
             begun = starts[-1:] if FRAMES[frame].own else starts
             for one in fit_mixtures(self.look(frame), begun, self.n_clusters, FRAMES[frame], MOST_ITER):
+                one = self.numbered(one)
                 found.setdefault(one.tobytes(), (one, frame))
         made = _sorted([self.judge(*one) for one in found.values()])
         made = _sorted([self.moved(one) for one in made[: self.n_moved]] + made)
         best = made[0]
         labels = settled(self._seen(best), best.labels, self.n_clusters, self._judged) if self.several else best.labels
-        return made if labels is best.labels else [self.judge(labels, best.frame), *made]
+        return made if labels is best.labels else [self.judge(self.numbered(labels), best.frame), *made]
 
     def judge(self, labels: Array, frame: str = "") -> Candidate:
         """Compute the evidence of labels: of rows as they are or with tasks of one spread, with own centres or not."""
@@ -86,6 +88,14 @@ class Finder:
                 judged = replace(own, value=own.value - least)
         return Candidate(labels, frame, judged, at == 1)
 
+    def numbered(self, labels: Array) -> Array:
+        """Number clusters by their weight, the largest first, so that labels that mean the same are the same."""
+        weight = np.bincount(labels, self.rows.u, self.n_clusters)
+        first = np.full(self.n_clusters, len(labels))
+        np.minimum.at(first, labels, np.arange(len(labels)))
+        order = np.lexsort((first, -weight))
+        return np.argsort(order)[labels]
+
     def look(self, frame: str) -> Rows:
         """Return the rows as a frame sees them."""
         return self.rows.scaled if self.several and FRAMES[frame].scales else self.rows
@@ -94,7 +104,7 @@ class Finder:
         """Return a candidate of higher evidence, if moves find any."""
         frame = one.frame or self.frames[-1]
         labels = improved(self._judged, self.look(frame), one.labels, self.n_clusters, FRAMES[frame], self.rng)
-        return one if labels is one.labels else self.judge(labels, frame)
+        return one if labels is one.labels else self.judge(self.numbered(labels), frame)
 
     def support(self, one: Candidate) -> tuple[Array, Array]:
         """Compute what the evidence says for each cluster in each task.
@@ -112,14 +122,17 @@ class Finder:
         np.minimum.at(found, (k[new], l[new]), lost[new])
         return found, N > 0
 
-    def own(self, one: Candidate) -> float:
-        """Estimate the variance of centres of tasks around the shared ones, of rows as they are, for given labels."""
-        return self.rows.evidence(*self.rows.sums(one.labels, self.n_clusters), own=True).effects.own
+    def own(self, labels: Array, ks: list[int]) -> float:
+        """Estimate the variance of centres of some tasks around the shared ones, of rows as they are."""
+        if len(ks) < 2:
+            return 0.0
+        rows = self.rows.of_tasks(ks)
+        return rows.evidence(*rows.sums(labels[np.isin(self.rows.ids, ks)], self.n_clusters), own=True).effects.own
 
-    def apart(self, one: Candidate) -> Array:
-        """Compute (m,) by how much the evidence rises if the clusters of a task are none of the shared ones."""
-        rows, c = self._seen(one), self.n_clusters
-        N, T = rows.sums(one.labels, c)
+    def apart(self, labels: Array, ks: list[int]) -> Array:
+        """Compute by how much the evidence of some tasks rises if the clusters of one are none of the shared ones."""
+        rows, c = self.rows.of_tasks(ks), self.n_clusters
+        N, T = rows.sums(labels[np.isin(self.rows.ids, ks)], c)
         wide = [(0, 0), (0, c)]
         N, T = np.pad(N, wide), np.pad(T, [*wide, (0, 0)])
         judged = rows.evidence(N[:, :c], T[:, :c], own=True)

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from itertools import combinations
 
 import numpy as np
-from sklearn.cluster import KMeans
 
 from ..core.arrays import Array
 from ..core.evidence import Judged
+from .kmeans import kmeans
 from .mixtures import Frame, fit_mixtures, place
 from .rows import Rows, whitener
 
@@ -82,7 +82,7 @@ def _cut(
     if len(at) < LEAST_CUT:
         return []
     some = at if len(at) <= LOOKED_AT else rng.choice(at, LOOKED_AT, replace=False)
-    model = KMeans(2, n_init=2, max_iter=12, random_state=int(rng.integers(2**31))).fit(Y[some])
+    model = kmeans(Y[some], None, 2, rng, 2, short=True)
     own = np.flatnonzero(labels == j)
     half = model.predict(Y[own]) == 1
     k, size = int(half.sum()), len(own)

@@ -20,8 +20,9 @@ from ..core.geometry import Tied
 from ..core.model import Model
 from ..core.readout import read_out
 from ..core.relations import adjusted_rand, relatedness_by_common
+from ..core.renumbering import resized
 from ..core.sampling import Sampling, centers_at, label_all, take_sample
-from ..core.sharing import Share
+from ..core.sharing import Offsets, Share, Shrink
 from .completion import by_clusters
 from .decisions import SearchEvidence
 from .finding import Candidate, Finder
@@ -85,7 +86,7 @@ class Search:
     """
 
     name: ClassVar[str] = "search"
-    within_weight: ClassVar[float] = 0.0  # of the fit that follows, and so on, where these are left open
+    within_weight: ClassVar[float] = 0.5  # of the fit that follows, and so on, where these are left open
     max_iter: ClassVar[int] = 1
     warmup_iter: ClassVar[int] = 0
 
@@ -103,30 +104,34 @@ class Search:
                 raise ValueError(f"{name}={value!r} of Search should be a whole number of at least 1.")
 
     def find(
-        self, rows: RowSource, model: Model, *, offset: str, round: bool, per_task: Array | None,
+        self, rows: RowSource, model: Model, *, offset: str, metric: str, per_task: Array | None,
         random_state: np.random.RandomState, voice: Voice | None = None,
     ) -> SearchResult:  # fmt: skip
         """Find labels, and tell where tasks lie, what they hold, and how much they share.
 
-        `offset`: "auto", or what is known about the location of tasks; `round`: rows are compared by Euclidean
-        distances; `per_task` (m,): the number of clusters of each task, where it is known; `voice`: one more start.
+        `offset`: "auto", or what is known about the location of tasks; `metric`: "euclidean", "shared", or "auto",
+        shared unless rows follow their neighbours beyond what clusters tell; `per_task` (m,): the number of clusters of
+        each task, where it is known; `voice`: one more start.
         """
         with libraries().limit(limits=1):
-            return self._find(rows, model, offset, round, per_task, random_state, voice)
+            return self._find(rows, model, offset, metric, per_task, random_state, voice)
 
     def _find(
-        self, rows: RowSource, model: Model, offset: str, round: bool, per_task: Array | None,
+        self, rows: RowSource, model: Model, offset: str, metric: str, per_task: Array | None,
         random_state: np.random.RandomState, voice: Voice | None,
     ) -> SearchResult:  # fmt: skip
         seeds = random_state.randint(np.iinfo(np.int32).max, size=3).tolist()
         given, positions = take_sample(rows, Sampling(self.sample, self.task_sample), np.random.default_rng(seeds[0]))
+        round = metric == "euclidean"
         view = view_of(rows, given, positions, model.n_clusters, offset, round, seeds[1])
         rng = np.random.default_rng(seeds[2])
-        known = None if voice is None else np.concatenate(voice(view.sample))
-        hunt = Hunt(self, view, model, offset, per_task, rng)
+        known = None if voice is None else _resized(view, voice(view.sample), model.n_clusters)
+        hunt = Hunt(self, view, model, offset, metric, per_task, rng)
         found = hunt.find(known)
-        if view.gaps and view.V is None:  # once more, with what these clusters expect in place of missing values
-            whole = by_clusters(given, found.model, found.labels)
+        if (
+            view.gaps and view.V is None and not view.round
+        ):  # once more, with what these clusters expect in place of missing values
+            whole = by_clusters(given, found.plain, found.labels)
             view = view_of(rows, given, positions, model.n_clusters, offset, round, seeds[1], whole)
             hunt = replace(hunt, view=view)
             found = hunt.find(np.concatenate(found.labels))
@@ -155,7 +160,7 @@ class Search:
         n_bad, n = sum(int(np.sum(own > limit)) for own in losses), sum(map(len, given))
         weights = [np.where(own > limit, (1 - BADLY) / max(n_bad, 1), BADLY / (n - n_bad)) for own in losses]
         given = [replace(b, u=b.u * (n * w).astype(b.u.dtype)) for b, w in zip(given, weights, strict=True)]
-        whole = by_clusters(given, found.model, labels) if view.gaps else None
+        whole = by_clusters(given, found.plain, labels) if view.gaps and not view.round else None
         view = view_of(rows, given, positions, hunt.model.n_clusters, hunt.offset, view.round, 0, whole)
         return replace(hunt, view=view).improve(np.concatenate(labels), found), view
 
@@ -165,6 +170,13 @@ class Search:
         sample = take_sample(rows, Sampling(self.sample, self.task_sample), np.random.default_rng(seeds[0]))
         view = view_of(rows, *sample, model.n_clusters, "none", False, seeds[1])
         return replace(model, geometry=geometry_of(view))
+
+
+def _resized(view: View, known: list[Array], n_clusters: int) -> Array:
+    """Return the labels of an earlier fit as so many clusters."""
+    seen = view.seen
+    Ys, us = [seen.Y[part] for part in seen.parts], [seen.u[part] for part in seen.parts]
+    return np.concatenate(resized(Ys, us, known, n_clusters))
 
 
 def geometry_of(view: View) -> Tied:
@@ -184,6 +196,14 @@ class Catch:
     frame: str  # of the mixture that found them
     alone: Array  # (m,) tasks that share nothing
 
+    @property
+    def plain(self) -> Model:
+        """The model with shared centres alone, where these expect what is missing."""
+        model = self.model
+        offsets = Offsets.none(bool(model.offsets.free.any()))
+        c = model.n_clusters
+        return Model(c, Shrink.of(np.inf), c, geometry=model.geometry, offsets=offsets, holds=model.holds)
+
 
 @dataclass(frozen=True)
 class Hunt:
@@ -193,6 +213,7 @@ class Hunt:
     view: View
     model: Model
     offset: str
+    metric: str
     per_task: Array | None
     rng: np.random.Generator
 
@@ -241,8 +262,14 @@ class Hunt:
         alone = np.zeros(len(rows.sizes), dtype=bool)
         if len(alone) == 1 or c == 1 or best.judged.effects.own == 0:
             return alone
-        gain = finder.apart(best)
-        return (gain > 0) & (rows.sizes >= LEAST_ROWS * c)
+        large = rows.sizes >= LEAST_ROWS * c
+        while (~alone).sum() > 1:  # one after the other: what a strange task adds to the variances hides others
+            left = np.flatnonzero(~alone)
+            gain = np.where(large[left], finder.apart(best.labels, left.tolist()), -np.inf)
+            if gain.max() <= 0:
+                return alone
+            alone[left[gain.argmax()]] = True
+        return np.ones_like(alone)  # of the last two, neither shares
 
     def _apart(self, finder: Finder, best: Candidate, alone: Array) -> tuple[Candidate, Finder]:
         """Search the other tasks once more, and each of these on its own; their clusters are matched by position."""
@@ -259,14 +286,15 @@ class Hunt:
         N, T = rows.sums(best.labels, c)
         margin, held = finder.support(best)
         holds, support = self._holds(held, margin, alone)
-        share = self._within(finder, best, N)
+        own = finder.own(best.labels, np.flatnonzero(~alone).tolist())
+        share = self._within(own, N)
         log_shares = np.log((N + 1 / c) / (N.sum(axis=1, keepdims=True) + 1))
         log_shares[alone] = 0.0
         effects, m = best.judged.effects, len(N)
         free = self.offset == "matched" or (self.offset == "auto" and effects.offsets > 0 and m > 1)
         model = replace(model, offsets=replace(model.offsets, free=np.array([free])), holds=holds[None])
         model = replace(model, sharing=Share.of(np.where(alone, 1.0, share)))
-        if not self.view.round and not self.view.smoothing:
+        if self.metric == "shared" or (self.metric == "auto" and not self.view.smoothing):
             model = replace(model, geometry=geometry_of(self.view), log_shares=log_shares[None])
         alike = relatedness_by_common(T / np.maximum(N, 1e-9)[..., None] @ rows.whitener, N, held) - np.eye(m)
         evidence = SearchEvidence(
@@ -278,7 +306,7 @@ class Hunt:
             gain=(best.value - rows.one_cluster) / float(rows.u.sum()),
             centers=effects.centers,
             offsets=effects.offsets,
-            own=finder.own(best),
+            own=own,
             scaled=best.scaled,
             relatedness=alike.max(axis=1) if m > 1 else np.ones(1),
             margins=np.where(held, margin, -margin),
@@ -296,9 +324,8 @@ class Hunt:
             holds = rank < self.per_task[:, None]
         return holds, np.where(alone[:, None], 1.0, support)
 
-    def _within(self, finder: Finder, best: Candidate, N: Array) -> Array:
-        """Compute (m,) the usual share of a task's own centres, λ1, from how far these are drawn to the shared ones."""
-        own = finder.own(best)
+    def _within(self, own: float, N: Array) -> Array:
+        """Compute (m,) the usual share of a task's own centres, λ1, from how far these lie from the shared ones."""
         if own == 0:
             return np.zeros(len(N))
         kappa = 1 / own

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from sklearn.cluster import KMeans
 from sklearn.neighbors import NearestNeighbors
 
 from ..core.arrays import Array
 from ..core.relations import align
+from .kmeans import kmeans
 from .rows import Rows
 
 NEIGHBORS = 5  # that predict a column
@@ -22,23 +22,20 @@ def starting_labels(rows: Rows, n_clusters: int, n_init: int, rng: np.random.Gen
     count as much as neighbours in others predict them.
     """
 
-    def kmeans(Y: Array, u: Array, c: int = n_clusters) -> Array:
-        if np.count_nonzero(u) < c:
-            u = np.ones(len(Y))
-        model = KMeans(min(c, len(Y)), n_init=n_init, random_state=int(rng.integers(2**31)))
-        return model.fit(Y, sample_weight=u).labels_
+    def labels(Y: Array, u: Array = rows.u) -> Array:
+        return np.asarray(kmeans(Y, u, n_clusters, rng, n_init).labels_)
 
     several = len(rows.sizes) > 1
     looks = [rows.Y, rows.apart] if several else [rows.Y]
-    found = [kmeans(Y, rows.u) for Y in looks]
+    found = [labels(Y) for Y in looks]
     if not rows.round:
-        found += [kmeans(Y @ rows.whitener, rows.u) for Y in looks]
+        found += [labels(Y @ rows.whitener) for Y in looks]
         scaled = [rows.scaled.apart] if several else []
-        found += [kmeans(Y, rows.u) for Y in scaled] + [kmeans(Y @ rows.scaled.whitener, rows.u) for Y in scaled]
+        found += [labels(Y) for Y in scaled] + [labels(Y @ rows.scaled.whitener) for Y in scaled]
         told = predicted(rows, rng)
-        found += [kmeans(Y * told, rows.u) for Y in looks + scaled]
+        found += [labels(Y * told) for Y in looks + scaled]
     if several:
-        own = np.concatenate([kmeans(rows.Y[part], rows.u[part]) for part in rows.parts])
+        own = np.concatenate([labels(rows.Y[part], rows.u[part]) for part in rows.parts])
         found.append(matched(rows, own, n_clusters))
     return np.stack(found)
 

@@ -7,7 +7,6 @@ from functools import cached_property
 
 import numpy as np
 from scipy import sparse
-from sklearn.cluster import KMeans
 from sklearn.neighbors import NearestNeighbors
 
 from ..core.arrays import Array, Summary, rows_at
@@ -16,6 +15,7 @@ from ..core.jobs import energies
 from ..core.sharing import OFFSETS, Offsets
 from .completion import complete, constant_columns
 from .directions import leading_directions, times
+from .kmeans import kmeans
 from .rows import Rows, deviations, rounding_errors, within_covariance
 
 UNIT = 1e-3  # rows whose lengths differ by no more than this share of their spread are directions
@@ -81,10 +81,10 @@ def view_of(
     Euclidean distances; `sample`: the rows without missing values, if they are known.
     """
     sample = sample or (complete(given, FEW_COLUMNS) if has_gaps(given) else given)
-    unit = directional(rows.summary)
-    V = _directions(rows, sample, unit, round or unit, seed)
+    unit = round and directional(rows.summary)
+    V = _directions(rows, sample, unit, round, seed)
     us = [block.u.astype(np.float64) for block in sample]
-    plain, scale = _coordinates(sample, us, V, round or unit)
+    plain, scale = _coordinates(sample, us, V, round)
     Ys = [Y / scale for Y in plain]
     offsets = task_offsets(rows, offset)
     if offsets.moves:
@@ -93,12 +93,12 @@ def view_of(
     if unit:
         us = [u * weight for u, weight in zip(us, _prominence(Ys), strict=True)]
         Ys = [Y / np.maximum(np.linalg.norm(Y, axis=1, keepdims=True), np.finfo(float).tiny) for Y in Ys]
-    near = [nearest(Y, max(k for k, _ in SMOOTHINGS) if V is not None else NEAR) for Y in Ys]
+    near = [nearest(Y, max(k for k, _ in SMOOTHINGS)) for Y in Ys]
     far = np.zeros(sum(map(len, Ys)), dtype=bool) if unit else scattered(Ys, us, [r for r, _ in near], n_clusters)
     us = np.split(np.where(far, 0.0, np.concatenate(us)), np.cumsum([len(Y) for Y in Ys])[:-1])
-    seen = Rows.of(Ys, us, rounded=V is None, round=round or unit)
-    looks, weight = _looks(seen, Ys, near, n_clusters, wide=V is not None)
-    return View(given, positions, sample, V, scale, seen, looks, plain, weight, unit, round or unit, int(far.sum()))
+    seen = Rows.of(Ys, us, rounded=V is None, round=round)
+    looks, weight = _looks(seen, Ys, near, n_clusters, V is not None, V is not None or unit)
+    return View(given, positions, sample, V, scale, seen, looks, plain, weight, unit, round, int(far.sum()))
 
 
 def _directions(rows: RowSource, sample: list[Block], unit: bool, round: bool, seed: int) -> Array | None:
@@ -121,10 +121,10 @@ def _coordinates(sample: list[Block], us: list[Array], V: Array | None, round: b
 
 
 def _looks(
-    seen: Rows, Ys: list[Array], near: list[tuple[Array, Array]], c: int, wide: bool
+    seen: Rows, Ys: list[Array], near: list[tuple[Array, Array]], c: int, wide: bool, curved: bool
 ) -> tuple[list[Rows], float]:
-    """Return the rows of wide data smoothed in several ways, as far as neighbours know more than clusters do."""
-    weight = smoothing_weight(seen, c) if wide else 0.0
+    """Return rows that may be curved smoothed in several ways, as far as neighbours know more than clusters do."""
+    weight = smoothing_weight(seen, c) if curved else 0.0
     if weight < LEAST_WEIGHT:
         looks, weight = [seen], 0.0
     else:
@@ -141,7 +141,7 @@ def smoothing_weight(rows: Rows, n_clusters: int) -> float:
     weight is that of their mean in a linear prediction: 0 where clusters are all that there is.
     """
     E = rows.apart
-    labels = KMeans(min(n_clusters, len(E)), n_init=3, random_state=0).fit_predict(E)
+    labels = kmeans(E, None, n_clusters, np.random.default_rng(0)).labels_
     both = total = 0.0
     for part in rows.parts:
         own, z = E[part], labels[part]
@@ -194,7 +194,7 @@ def _in_directions(rows: Rows, c: int) -> Rows:
     values = []
     for l in tried:
         seen = rows.leading(l)
-        labels = KMeans(min(c, len(rows.Y)), n_init=3, random_state=0).fit_predict(seen.apart)
+        labels = kmeans(seen.apart, None, c, np.random.default_rng(0)).labels_
         values.append(seen.evidence(*seen.sums(labels, c)).value + sum(alone[l:]))
     return rows.leading(tried[int(np.argmax(values))])
 
@@ -221,7 +221,7 @@ def scattered(Ys: list[Array], us: list[Array], distances: list[Array], n_cluste
         return np.zeros(len(far), dtype=bool)
     rows = Rows.of(Ys, us, rounded=False)
     kept = replace(rows, u=np.where(far, 0.0, rows.u))
-    model = KMeans(n_clusters, n_init=2, random_state=0).fit(kept.apart, sample_weight=kept.u)
+    model = kmeans(kept.apart, kept.u, n_clusters, np.random.default_rng(0))
     labels = model.predict(kept.apart)
     others = replace(rows, u=np.where(far, rows.u, 0.0), sizes=np.array([len(far)]))
     values = [one.evidence(*one.sums(labels, n_clusters)).value for one in (rows, kept)]

@@ -307,7 +307,7 @@ def test_without_refits_it_is_said_how_to_measure_how_sure_one_can_be(summary):
     found = summary["certainty"]
     assert (found["verdict"], found["overall"], found["clusters"]) == (None, None, [])
     assert "mtcluster.model_selection.stability" in found["sentences"][0]
-    assert "agree on the cluster of an example" in found["consensus"]
+    assert "agree on the cluster of an example" in found["search"]
     assert summary["map"]["confidence"] is None
     assert summary["selection"] is None
 
