@@ -1,7 +1,7 @@
-"""What each constant of the candidates is worth: `python -m benchmarks.ablation --out docs/results`.
+"""What each constant of the search is worth: `python -m benchmarks.ablation --out docs/results`.
 
 Default SPMTC on data sets that differ (embedded in scikit-learn, generated, and those of the data folder that
-`MTCLUSTER_DATA` names), with one constant changed at a time. The prices of the criterion are also chosen on one half of
+`MTCLUSTER_DATA` names), with one constant changed at a time. The two constants that labels chose are also chosen on one half of
 the sets and reported on the other, both ways. `--quick` fits three sets with one seed.
 """
 
@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -25,26 +24,25 @@ from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 from sklearn.preprocessing import scale
 from threadpoolctl import threadpool_limits
 
-from mtcluster import SPMTC, Consensus
-from mtcluster.consensus import candidates, judging, presence, scales
+from mtcluster import SPMTC, Search
 from mtcluster.datasets import load_digits_tasks, load_task_set, make_multitask_blobs
+from mtcluster.search import finding, search, view
 
 FILES = ("cell_lines", "kang_pbmc", "penguins_island", "penguins_sex", "vowels_hillenbrand95", "heart_disease",
          "pbmc_three_technologies", "mnist_usps")  # fmt: skip
 SEEDS = 3
-# Name → where the constant is, and other values; the first is none: the defaults.
+# Name → where the constant is, and other values.
 CONSTANTS: dict[str, tuple[Any, str, tuple[Any, ...]]] = {
-    "price of composition": (judging, "COMPOSITION", (0.0, 0.25, 0.75, 1.0)),
-    "price of location": (judging, "LOCATION", (0.0, 0.15, 0.6, 1.0)),
-    "λ1 of the criterion": (judging, "WITHIN", (0.0, 0.4, 0.9)),
-    "pull of the shared centres": (candidates, "SHRINKAGES", ((np.inf,), (np.inf, 3.0), (np.inf, 30.0))),
-    "least gain over one cluster": (Consensus, "min_gain", (0.0, 0.15, 0.6)),
-    "tails of columns": (scales, "LINEAR", (1.5, 6.0, 100.0)),
-    "rows far from all others": (sys.modules[Consensus.__module__], "DISTANT_POWER", (2, 4)),
-    "evidence of a row for a cluster": (presence, "MOST_GAIN", (1.0, 3.0, 10.0)),
-    "usual relatedness": (Consensus, "usual_relatedness", (0.0, 0.4, 0.8)),
+    "gain of own centres, nats per value": (finding, "OWN_GAIN", (0.0, 0.07, 0.28, np.inf)),
+    "scatter of rows that do not count, nats per value": (view, "SCATTERED", (1.0, 4.0, np.inf)),
+    "least smoothing": (view, "LEAST_WEIGHT", (0.5, 2.0)),
+    "directions of wide rows": (view, "DIRECTIONS", ((10,), (20,))),
+    "labels that moves go on from": (Search, "n_moved", (1, 6)),
+    "runs of each k-means": (Search, "n_seedings", (1, 10)),
+    "rows looked at again": (search, "LOOKED_AGAIN", (1,)),
 }
-PRICES = tuple(product((0.25, 0.5, 0.75), (0.15, 0.3, 0.6)))
+CHOSEN = ("gain of own centres, nats per value", "scatter of rows that do not count, nats per value")
+VALUES = tuple(product((0.07, 0.14, 0.28), (1.0, 2.0, 4.0)))
 
 
 @cache
@@ -136,7 +134,7 @@ def page(seeds: int, quick: bool) -> str:
     """The tables."""
     base = measure([], seeds, quick)
     lines = [
-        "# Ablation of the candidates", "",
+        "# Ablation of the search", "",
         f"Default SPMTC on {len(base)} sets, {seeds} seeds; ACC in per cent, of all rows together and mean of tasks.",
         "Made by `python -m benchmarks.ablation --out docs/results`, with the sets of the data folder if there is one.",
         "", "| constant | value | joint ACC | ACC of tasks | worst change of a set |", "|---|---|---|---|---|",
@@ -154,20 +152,19 @@ def page(seeds: int, quick: bool) -> str:
 
 
 def _halves(seeds: int, quick: bool) -> list[str]:
-    """The two prices, chosen on one half of the sets and reported on the other."""
-    labels = ("price of composition", "price of location")
+    """Two constants, chosen on one half of the sets and reported on the other."""
     grid = {
-        prices: measure([(a, "", v) for a, v in zip(labels, prices, strict=True)], seeds, quick)
-        for prices in PRICES[: 2 if quick else None]
+        values: measure([(a, "", v) for a, v in zip(CHOSEN, values, strict=True)], seeds, quick)
+        for values in VALUES[: 2 if quick else None]
     }
     names = list(sets(quick))
     halves = names[::2], names[1::2]
     lines = [
-        "| prices chosen on | prices | joint ACC there | joint ACC on the other half | best there |",
+        "| chosen on | own centres, scatter | joint ACC there | joint ACC on the other half | best there |",
         "|---|---|---|---|---|",
     ]
     for i, (own, other) in enumerate((halves, halves[::-1])):
-        best = max(grid, key=lambda prices: _mean(grid[prices], own)[0])
+        best = max(grid, key=lambda values: _mean(grid[values], own)[0])
         most = max(_mean(scores, other)[0] for scores in grid.values())
         lines.append(
             f"| half {i + 1} | {best[0]}, {best[1]} | {_mean(grid[best], own)[0]:.1f} | "

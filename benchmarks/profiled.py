@@ -12,14 +12,14 @@ from . import data
 
 # Step → the functions, by file and name, whose cumulative time it is. None of them calls one of another step.
 STEPS = {
-    "read and check": [("estimators/_validation.py", "open_rows")],
+    "read and check": [("estimators/input.py", "open_rows")],
     "means of the tasks": [("engines/local.py", "summary")],
-    "sample, leading directions": [("core/sampling.py", "take_sample"), ("consensus/embedding.py", "coordinates")],
-    "neighbours of the sample": [("consensus/embedding.py", "_nearest")],
-    "k-means in two frames": [("consensus/members.py", "tightest")],
-    "starts of the members": [("consensus/members.py", "find")],
-    "fits of the members": [("consensus/members.py", "fit_members")],
-    "the fit itself": [("estimators/_multistart.py", "best_of")],
+    "sample": [("core/sampling.py", "take_sample")],
+    "view of the sample": [("search/view.py", "view_of")],
+    "starts": [("search/starts.py", "starting_labels")],
+    "mixtures": [("search/mixtures.py", "fit_mixtures")],
+    "evidence": [("search/finding.py", "judge")],
+    "the fit itself": [("estimators/plan.py", "best_of")],
 }
 
 

@@ -18,7 +18,7 @@ from sklearn.manifold import spectral_embedding
 from sklearn.metrics.pairwise import cosine_similarity
 from sklearn.mixture import GaussianMixture
 
-from mtcluster import ASI, LSSMTC, SPMTC, Consensus, MultiTaskGaussianMixture, PerTask, Pooled, Schedule
+from mtcluster import ASI, LSSMTC, SPMTC, MultiTaskGaussianMixture, PerTask, Pooled, Schedule, Search
 from mtcluster.core.relations import align
 from mtcluster.estimators.harmony import Harmonized
 
@@ -30,12 +30,11 @@ SHARED = ("LSSMTC", "SPMTC-h", "SPMTC-s")  # methods with λ1 and l
 PAPER_TOL = {"LSSMTC": 1e-4, "SPMTC-h": 1e-5, "SPMTC-s": 1e-5}
 FULL = "SPMTC-s"  # the method that the ablations change: one decision of its defaults replaced
 ABLATIONS: dict[str, dict[str, Any]] = {
-    "no consensus": {"within_weight": 0.5},
-    "no smoothing": {"init": Consensus(smoothings=((5, 0),) * 5)},
-    "one λ1": {"init": Consensus(within_weights=(0.5,))},
-    "no task left alone": {"init": Consensus(min_agreement=-1.0, min_relatedness=-1.0)},
-    "all rows count alike": {"init": Consensus(downweight=False)},
-    "clusters not matched": {"init": Consensus(match_tasks=False)},
+    "no search": {"within_weight": 0.5},
+    "one seeding": {"init": Search(n_seedings=1)},
+    "moves from one labelling": {"init": Search(n_moved=1)},
+    "a sample of 500 rows": {"init": Search(sample=500)},
+    "Euclidean": {"metric": "euclidean"},
     "no task offset": {"task_offset": "none"},
     "always a task offset": {"task_offset": "mean"},
     "offset and scale": {"task_offset": "scale"},

@@ -41,7 +41,7 @@ PARAMETERS: dict[str, tuple[Any, ...]] = {
     "weighting": ("hard", "soft"), "pace": PACES, "coupling": ("projection", "reconstruction"),
     "within_weight": (0, 0.3, 1), "task_offset": ("none", "mean", "matched", "scale"),
     "metric": ("shared", "euclidean"), "n_components": (1, 2, 40),
-    "init": ("random", "per-task", "pooled", "consensus"),
+    "init": ("random", "per-task", "pooled", "search"),
     "n_init": (1, 3), "max_iter": (1, 7), "n_jobs": (1, 3), "n_clusters": ("auto", (2, 4)), "tol": (0.0, 10.0),
     "initial_fraction": (0.01, 1.0), "covariance_type": ("full", "diag", "spherical", "tied"),
     "shrinkage": (0.5, 10.0, np.inf), "final_fraction": (0.7,), "match": ("geometry",),

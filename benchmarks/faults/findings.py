@@ -151,7 +151,7 @@ OF_CAMPAIGNS: Findings = (
         (("test_datasets.py", "test_characters_that_do_not_exist_are_refused"),),
     ),
     (
-        "Estimators: weights that overflow in single precision, in which the consensus works, warn",
+        "Estimators: weights that overflow in single precision, in which members may be fitted, warn",
         (("estimators/test_bad_input.py", "test_numbers_out_of_range_are_refused_without_a_warning"),),
     ),
     (

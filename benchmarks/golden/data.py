@@ -289,7 +289,7 @@ def flat() -> Made:
 
 
 def many_rows() -> Made:
-    """More rows than a consensus, a sort of losses or a map look at."""
+    """More rows than a search, a sort of losses or a map look at."""
     X, y, tasks = blobs(24_000, 6, 5, 2.5, seed=14)
     return X + 4 * np.random.default_rng(14).normal(size=(4, 6))[tasks], y, tasks
 

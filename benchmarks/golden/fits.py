@@ -47,7 +47,7 @@ FITS = {
     ),
     "SPMTC projection": Fit("SPMTC", {"within_weight": 0.5, "coupling": "projection", "init": "pooled", "n_init": 1}),
     "SPMTC scale": Fit("SPMTC", {"within_weight": 0.5, "task_offset": "scale"}),
-    "SPMTC mean, euclidean": Fit("SPMTC", {"task_offset": "mean", "metric": "euclidean", "init": "consensus"}),
+    "SPMTC mean, euclidean": Fit("SPMTC", {"task_offset": "mean", "metric": "euclidean", "init": "search"}),
     "SPMTC matched, shared": Fit("SPMTC", {"task_offset": "matched", "metric": "shared"}),
     "SPMTC shared, λ1 = 0.4": Fit(
         "SPMTC", {"within_weight": 0.4, "metric": "shared", "task_offset": "matched", "init": "random"}
@@ -57,14 +57,14 @@ FITS = {
         "SPMTC", {"within_weight": 0.4, "n_components": lambda rows: max(rows.n_clusters - 1, 1), "n_init": 1}
     ),
     "SPMTC pace": Fit("SPMTC", {"within_weight": 0.5, "full_weight_share": 0.7, **PACE}),
-    "SPMTC pace, consensus": Fit(
+    "SPMTC pace, search": Fit(
         "SPMTC", {"initial_fraction": 0.4, "fraction_step": 0.3, "warmup_iter": 2, "max_iter": 4}
     ),
     "SPMTC λ1 = 0": Fit("SPMTC", {"within_weight": 0, "n_init": 1}),
     "SPMTC λ1 = 1": Fit("SPMTC", {"within_weight": 1, "init": "per-task", "weighting": "hard"}),
     "SPMTC given start": Fit("SPMTC", {"within_weight": 0.5, "init": lambda rows: memberships(rows)}),
     "SPMTC numbers per task": Fit("SPMTC", {"n_clusters_per_task": lambda rows: fewer(rows)}),
-    "SPMTC consensus of its own": Fit("SPMTC", {"init": lambda rows: small_consensus()}),
+    "SPMTC search of its own": Fit("SPMTC", {"init": lambda rows: small_search()}),
     "SPMTC weights": Fit("SPMTC", weighted=True),
     "SPMTC float32": Fit("SPMTC", single=True),
     "SPMTC as dict, threads": Fit("SPMTC", {"n_jobs": 2, "random_state": 3}, as_dict=True),
@@ -110,11 +110,11 @@ def fewer(rows: Rows) -> list[int]:
     return [max(rows.n_clusters - k % 2, 1) for k in range(len(rows.names))]
 
 
-def small_consensus() -> Any:
-    """A consensus with parameters of its own."""
-    from mtcluster import Consensus
+def small_search() -> Any:
+    """A search with parameters of its own."""
+    from mtcluster import Search
 
-    return Consensus(sample=200, smoothings=((5, 1), (8, 2)), n_seedings=4, n_kept=6, n_voters=3, max_iter=2, n_init=2)
+    return Search(sample=200, n_seedings=2, n_moved=1, n_init=2)
 
 
 def weights_of(rows: Rows) -> Any:

@@ -11,9 +11,7 @@ pytestmark = pytest.mark.dask
 da = pytest.importorskip("dask.array", reason="Dask is not installed: pip install 'mtcluster[dask]'")
 engine = pytest.importorskip("mtcluster.engines.dask", reason="Dask is not installed: pip install 'mtcluster[dask]'")
 
-SAMPLED = Search(
-    sample=60, task_sample=10, smoothings=((5, 1),), n_seedings=2, n_init_member=1, n_init_own=2, n_init_offset=1
-)
+SAMPLED = Search(sample=60, task_sample=10, n_seedings=2, n_moved=1)
 MODELS = {
     "given": LSSMTC(4, within_weight=0.5, init=np.random.default_rng(1).random((120, 4)), random_state=0),
     "sampled": SPMTC(4, init=SAMPLED, random_state=0),

@@ -38,7 +38,9 @@ def plain_stability(stability: Any) -> dict[str, Any] | None:
             "cluster_task_stability": rounded(stability.cluster_task_stability, 6),
             "next_to": [int(name) if name else None for name in table["next_to"]],
             "between": rounded(table["between"], 6),
-            "across": plain(stability.across),
+            "halves": round(float(stability.halves), 6),
+            "seeds": round(float(stability.seeds), 6),
+            "within": round(float(stability.within), 6),
             "location_share": plain(stability.location_share),
             "rows_below": {str(bound): float(np.mean(confidence < bound)) for bound in LOW},
             "tasks": [str(task) for task in stability.tasks],
@@ -97,7 +99,7 @@ def _rows(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 def number_sentence(selection: Any, n_clusters: int) -> str:
     """Tell how the number of clusters was chosen."""
     if selection.n_clusters is None:
-        return f"Number of clusters: {selection.reason} The most stable number, {n_clusters}, was taken."
+        return f"Number of clusters: {selection.reason} The sharpest number, {n_clusters}, was taken."
     return f"Number of clusters, chosen from the data: {selection.reason}"
 
 

@@ -10,7 +10,7 @@ from ._certainty import plain_stability
 from ._subject import Subject
 from ._words import percent
 
-CHOSEN = ("set", "criterion", "gain")  # reasons for which the location of tasks is treated as it is, out of two ways
+CHOSEN = ("set", "evidence")  # reasons for which the location of tasks is treated as it is, out of two ways
 LITTLE = 0.01  # share of the rows that makes no difference
 NO_STRUCTURE = VERDICTS[-1]
 CAUTION = (

@@ -202,9 +202,9 @@ def _staged(model: Any, function: str) -> Fitted:
 
 
 def plot_selection(selection: Any, ax: Any = None) -> Axes:
-    """Plot stability by number of clusters next to that of data without clusters, with the suggested number marked.
+    """Plot silhouettes by number of clusters next to those of data without clusters, with the suggested number marked.
 
-    Bars are standard errors. Numbers that are supported are filled.
+    Numbers that are supported are filled.
 
     Parameters
     ----------
@@ -220,34 +220,35 @@ def plot_selection(selection: Any, ax: Any = None) -> Axes:
     """
     table, chosen = (selection.table, selection.n_clusters) if hasattr(selection, "table") else (selection, None)
     try:
-        columns = [list(table[name]) for name in ("n_clusters", "stability", "error", "reference", "supported")]
+        columns = [list(table[name]) for name in ("n_clusters", "silhouette", "reference", "supported")]
     except (TypeError, KeyError, IndexError) as problem:
         raise TypeError(
-            "selection should be a result of select_n_clusters, or its table with the columns n_clusters, stability, "
-            f"error, reference and supported; got {type(selection).__name__}."
+            "selection should be a result of select_n_clusters, or its table with the columns n_clusters, silhouette, "
+            f"reference and supported; got {type(selection).__name__}."
         ) from problem
-    shown = [row for row in zip(*columns, strict=True) if row[0] > 1 or chosen == 1 or len(columns[0]) == 1]
-    c, stability, error, reference, supported = (list(column) for column in zip(*shown, strict=True))
+    shown = [row for row in zip(*columns, strict=True) if row[0] > 1]
+    c, sharp, reference, supported = (
+        (list(column) for column in zip(*shown, strict=True)) if shown else ([], [], [], [])
+    )
     ax = new_axes(ax, (5.6, 3.6))
     ax.plot(c, reference, color=GREY, linestyle="--", linewidth=1.2, label="data without clusters")
-    ax.errorbar(c, stability, yerr=error, color=BLUE, capsize=3, linewidth=1.5)
+    ax.plot(c, sharp, color=BLUE, linewidth=1.5)
     for filled, name in ((True, "supported"), (False, "not supported")):
-        own = [(x, y) for x, y, given in zip(c, stability, supported, strict=True) if bool(given) == filled]
+        own = [(x, y) for x, y, given in zip(c, sharp, supported, strict=True) if bool(given) == filled]
         style = {"color": BLUE, "markerfacecolor": BLUE if filled else "white", "markersize": 6, "label": name}
         if own:
             ax.plot(*zip(*own, strict=True), "o", zorder=3, **style)
-    low = min([*reference, *(y - e for y, e in zip(stability, error, strict=True))])
-    if chosen is not None:
-        at = (chosen, stability[c.index(chosen)])
+    if chosen in c:
+        at = (chosen, sharp[c.index(chosen)])
         ax.plot(*at, "o", color=ORANGE, markersize=12, fillstyle="none", markeredgewidth=2, zorder=4)
         ends = {c[0]: "left", c[-1]: "right"} if len(c) > 1 else {}
         above = {"xytext": (0, 11), "textcoords": "offset points", "ha": ends.get(chosen, "center"), "color": ORANGE}
         ax.annotate(f"suggested: {chosen}", at, **above)
-    bottom = max(np.floor(10 * low) / 10 - 0.05, 0)
-    ax.set(xlabel="number of clusters", ylabel="rows that keep their cluster", ylim=(bottom, 1 + 0.16 * (1 - bottom)))
+    elif chosen is not None:
+        ax.set_title(f"suggested: {chosen}", fontsize=11, color=INK)
+    ax.set(xlabel="number of clusters", ylabel="silhouette")
     ax.set_xticks(c if len(c) <= STAGE_LABELS else c[:: -(-len(c) // STAGE_LABELS)])
-    ax.set_yticks([tick for tick in ax.get_yticks() if tick <= 1 + 1e-9])
-    ax.margins(x=0.08)
+    ax.margins(x=0.08, y=0.16)
     ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.2), ncols=3, frameon=False, fontsize=8.5)
     return ax
 
@@ -275,12 +276,14 @@ def plot_stability(stability: Any, ax: Any = None) -> Axes:
             f"stability should be a result of mtcluster.model_selection.stability; got {type(stability).__name__}."
         )
     values = np.asarray(stability.cluster_stability, dtype=np.float64)
-    low, high = (float(pick(stability.reference)) for pick in (np.min, np.max))
+    reference = np.asarray(stability.reference)
     c = len(values)
     ax = new_axes(ax, (float(np.clip(0.45 * c + 3, 6.2, 14)), 3.6))
     ax.bar(range(c), np.nan_to_num(values), 0.5, color=COLORS[5], label="each cluster")
     ax.axhline(stability.overall, color=INK, linewidth=1.5, label="all rows")
-    ax.axhspan(low, high, color=ORANGE, alpha=0.25, linewidth=0, zorder=0, label="all rows, data\nwithout clusters")
+    if len(reference):
+        shade = {"color": ORANGE, "alpha": 0.25, "linewidth": 0, "zorder": 0}
+        ax.axhspan(reference.min(), reference.max(), label="all rows, data\nwithout clusters", **shade)
     every = -(-c // NUMBERED)
     ax.set_xticks(range(0, c, every), [str(j) for j in range(0, c, every)])
     ax.set(xlabel="cluster", ylabel="stability in refits", xlim=(-0.6, c - 0.4), ylim=(0, 1.04))

@@ -31,7 +31,7 @@ def _stability(summary: dict[str, Any]) -> Advice:
     sure = summary["certainty"]
     stable = [(item["cluster"], item["stability"]) for item in sure["clusters"] if item["stability"] is not None]
     weak = [cluster for cluster, value in stable if value < FAIRLY_STABLE]
-    if sure["verdict"] in VERDICTS[2:]:
+    if sure["verdict"] in VERDICTS[3:]:
         yield (f"How sure: {sure['verdict']}.", _other_number(summary))
     elif weak:
         yield (

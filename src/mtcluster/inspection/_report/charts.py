@@ -48,12 +48,12 @@ def reference_chart(overall: float | None, reference: list[float], **_: Any) -> 
 
 
 def number_chart(selection: dict[str, Any] | None) -> dict[str, Any] | None:
-    """Coordinates of the stability by number of clusters, with its error, and of data without clusters."""
+    """Coordinates of the silhouettes by number of clusters, and of those of data without clusters."""
     rows = [] if selection is None else [row for row in selection["table"] if row["n_clusters"] > 1]
     if selection is None or not rows:
         return None
     first, last = (pick(row["n_clusters"] for row in rows) for pick in (min, max))
-    values = [row[name] for row in rows for name in ("stability", "reference") if row[name] is not None]
+    values = [row[name] for row in rows for name in ("silhouette", "reference") if row[name] is not None]
     low = min(math.floor(10 * min(values)) / 10, 0.9)
 
     def up(value: float) -> float:
@@ -62,13 +62,10 @@ def number_chart(selection: dict[str, Any] | None) -> dict[str, Any] | None:
     points = []
     for row in rows:
         x = LEFT + 24 + (RIGHT - LEFT - 48) * ((row["n_clusters"] - first) / (last - first) if last > first else 0.5)
-        error = row["error"] or 0.0
         points.append(
             {
                 "x": round(x, 1),
-                "y": up(row["stability"]),
-                "top": up(row["stability"] + error),
-                "bottom": up(row["stability"] - error),
+                "y": up(row["silhouette"]),
                 "reference": up(row["reference"]),
                 "number": row["n_clusters"],
                 "supported": row["supported"],
