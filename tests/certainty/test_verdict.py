@@ -6,7 +6,11 @@ import pytest
 from mtcluster.certainty import MEANINGS, VERDICTS, judge
 from mtcluster.certainty.verdict import compared
 
-REFERENCE, GAP, NONE = np.array([0.5, 0.6, 0.7]), np.array([[np.nan, 0.3]]), np.array([[np.nan, 1.0]])
+REFERENCE, GAP, NONE = (
+    np.array([0.5, 0.6, 0.7]),
+    np.array([[np.nan, 0.3], [np.nan] * 2]),
+    np.array([[np.nan, 1.0], [np.nan] * 2]),
+)
 
 
 @pytest.mark.parametrize(
@@ -18,7 +22,7 @@ REFERENCE, GAP, NONE = np.array([0.5, 0.6, 0.7]), np.array([[np.nan, 0.3]]), np.
         (0.95, 0.95, GAP, None, True, "clear within tasks"),
         (0.60, 0.95, GAP, None, False, "clear within tasks"),
         (0.80, 0.80, GAP, None, False, "fair"),
-        (0.95, 0.95, np.array([[0.8]]), None, False, "fair"),
+        (0.95, 0.95, NARROW, None, False, "fair"),
         (0.95, 0.95, NONE, None, False, "unsure"),
         (0.72, 0.72, GAP, None, False, "unsure"),
         (0.65, 0.65, GAP, None, False, "unsure"),
@@ -38,5 +42,5 @@ def test_data_are_compared_with_those_without_clusters():
     assert compared(0.1, np.zeros(0)) == "yes"
 
 
-def test_one_cluster_needs_no_gap():
-    assert judge(1.0, 1.0, np.zeros(0), np.zeros((1, 1)) * np.nan, None, False).word == "clear"
+def test_one_cluster_is_no_structure():
+    assert judge(1.0, 1.0, np.zeros(0), np.full((1, 1), np.nan), None, False).word == "no clear structure"

@@ -20,13 +20,14 @@ class Agreement:
     cells: Array  # (R, m, c) likewise within each task
 
 
-def agreement(labels: Array, others: Array, codes: Array) -> Agreement:
+def agreement(labels: Array, others: Array, codes: Array, n_labels: int = 0) -> Agreement:
     """Match the clusters of other labellings (R, n) with those of labels (n,), by the rows that they have in common.
 
-    `codes` (n,) are the tasks of the rows; −1 is a label of its own.
+    `codes` (n,) are the tasks of the rows; −1 is a label of its own. `n_labels`: at least so many are told of.
     """
     own, found = labels - min(labels.min(initial=0), 0), others - min(others.min(initial=0), 0)
-    c, m, R = int(max(own.max(initial=0), found.max(initial=0))) + 1, int(codes.max(initial=0)) + 1, len(found)
+    c = max(int(max(own.max(initial=0), found.max(initial=0))) + 1, n_labels)
+    m, R = int(codes.max(initial=0)) + 1, len(found)
     same, alike = np.zeros(found.shape, dtype=bool), np.zeros(found.shape, dtype=bool)
     cells, clusters = np.full((R, m, c), np.nan), np.full((R, c), np.nan)
     for r, other in enumerate(found):

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..core.arrays import Array
+from ..core.relations import match
 from .agreement import Agreement, agreement, known_mean
 from .parts import halves
 
@@ -78,14 +79,13 @@ def fitted_cold(
         widths.append(gaps(renamed(labels, found[-1], c), seen, c))
         tell()
     again = [refit(None, int(rng.integers(2**31))) for _ in range(n_seeds)]
-    seeds = agreement(labels, np.stack(again), codes) if again else None
-    return Cold(agreement(labels, np.stack(found), codes), seeds, known_mean(np.stack(widths)), reference)
+    n_labels = 1 + max(int(one.max(initial=0) - min(one.min(initial=0), 0)) for one in (labels, *found, *again))
+    seeds = agreement(labels, np.stack(again), codes, n_labels) if again else None
+    return Cold(agreement(labels, np.stack(found), codes, n_labels), seeds, known_mean(np.stack(widths)), reference)
 
 
 def renamed(labels: Array, other: Array, n_clusters: int) -> Array:
     """Return another labelling under the numbers of the clusters that it has most rows in common with."""
-    from ..core.relations import match
-
     c = max(n_clusters, int(other.max(initial=0)) + 1)
     table = np.zeros((c, c))
     known = (labels >= 0) & (other >= 0)

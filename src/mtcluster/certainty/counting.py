@@ -23,7 +23,7 @@ from .cold import renamed
 from .gaps import gaps, whitener
 from .parts import halves
 from .reference import elliptical
-from .verdict import FAIRLY_STABLE, NARROW_GAP, STABLE
+from .verdict import FAIRLY_STABLE, GAP, NARROW_GAP, STABLE
 
 N_HALVES = 2
 N_REFERENCES = 2
@@ -59,10 +59,8 @@ class Number:
     @property
     def separated(self) -> bool:
         """Whether the number counts."""
-        least = int(np.bincount(self.labels, minlength=self.n_clusters).min())
-        return bool(
-            least >= FEWEST_ROWS and self.found_again and self.stability >= STABLE and self.between <= NARROW_GAP
-        )
+        large = int(np.bincount(self.labels, minlength=self.n_clusters).min()) >= FEWEST_ROWS
+        return large and self.beats and self.found_again and self.stability >= STABLE and self.between <= GAP
 
 
 @dataclass(frozen=True)
@@ -200,13 +198,18 @@ def nearest_labels(rows: Rows, seen: Array, labels: Array, c: int) -> Array:
 def _widths(view: View, labels: Array, seen: Array, c: int, seed: int) -> Array:
     """Measure the gaps between clusters; rounded values are spread out."""
     rows = view.seen
-    Y = rows.Y
-    if view.V is None:
-        Y = Y + np.random.default_rng([seed, 4]).standard_normal(Y.shape) * np.sqrt(rows.rounding)
+    Y = spread_out(view, rows, c, seed)
     if len(rows.sizes) > 1:
         N, T = rows.sums(np.maximum(labels, 0), c)
         Y = Y - place(N[None], T[None], FRAMES["offsets"])[1][0][rows.ids]
     return gaps(Y[seen], labels[seen], Y[~seen], labels[~seen], c)
+
+
+def spread_out(view: View, rows: Rows, c: int, seed: int) -> Array:
+    """Return rows with rounded values spread out: steps of a scale are no gaps, but where each step is a cluster."""
+    if view.V is not None or len(np.unique(rows.Y[: 100 * c], axis=0)) <= c:
+        return rows.Y
+    return rows.Y + np.random.default_rng([seed, 4]).standard_normal(rows.Y.shape) * np.sqrt(rows.rounding)
 
 
 def silhouette(rows: Rows, labels: Array, c: int) -> float:

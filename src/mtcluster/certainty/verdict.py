@@ -58,7 +58,9 @@ def judge(overall: float, within: float, reference: Array, between: Array, moved
     """
     beats = compared(overall, reference)
     known = between[np.isfinite(between)]
-    worst = float(known.max()) if len(known) else 0.0
+    worst = float(known.max()) if len(known) else 1.0
+    if len(between) < 2:
+        return Verdict("no clear structure", beats)
     if beats == "no" and compared(within, reference) == "no":
         return Verdict("no clear structure", beats)
     corresponds = not alone and (moved is None or moved < MOVED)

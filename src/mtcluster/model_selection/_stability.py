@@ -10,12 +10,14 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from ..certainty import Cold, fitted_cold, judge, reference_value
 from ..certainty.agreement import agreement
 from ..certainty.cold import Refit
+from ..certainty.counting import spread_out
 from ..certainty.gaps import gaps
 from ..certainty.reference import elliptical
 from ..core.arrays import Array, host, rows_at
@@ -104,7 +106,7 @@ def stability(
         bar(n_refits + REFERENCES + 1, "fitting again", verbose) as step,
     ):
         sample = _Sample.of(model, engine, labels, seed)
-        c = int(labels.max(initial=0)) + 1
+        c = n_numbers(model, labels)
         view = _view(engine, sample, c, seed)
         refit = _refit_of(model, sample.Xs, sample.names)
         reference = []
@@ -189,11 +191,17 @@ def _refit_of(model: Any, Xs: list[Any], names: list[Any], **others: Any) -> Ref
             if at is None:
                 return np.asarray(again.fit(whole, tasks=every).labels_).astype(int)
             rows = np.concatenate([start + own for start, own in zip(starts, at, strict=True)])
+            if "n_clusters" in again.get_params():
+                again.set_params(n_clusters=max(min(again.n_clusters, len(rows)), 1))
             again.fit(whole[rows], tasks=every[rows])
-            others_ = np.setdiff1d(np.arange(len(every)), rows)
+            rest = np.setdiff1d(np.arange(len(every)), rows)
             found = np.empty(len(every), dtype=int)
             found[rows] = again.labels_
-            found[others_] = again.predict(whole[others_], tasks=every[others_])
+            if hasattr(again, "predict"):
+                found[rest] = again.predict(whole[rest], tasks=every[rest])
+            else:  # the nearest row that was fitted tells
+                near = NearestNeighbors(n_neighbors=1).fit(whole[rows])
+                found[rest] = found[rows][near.kneighbors(whole[rest], return_distance=False)[:, 0]]
             return found
 
     return refit
@@ -224,9 +232,7 @@ def _gaps(view: View, model: Any, labels: Array, seen: Array, c: int, seed: int)
     """Measure the gaps between clusters where tasks lie as the model has it; rounded values are spread out."""
     made = getattr(model, "decisions_", None)
     rows = view.seen.scaled if made is not None and made.search is not None and made.search.scaled else view.seen
-    Y = rows.Y
-    if view.V is None:
-        Y = Y + np.random.default_rng([seed, 4]).standard_normal(Y.shape) * np.sqrt(rows.rounding)
+    Y = spread_out(view, rows, c, seed)
     if len(rows.sizes) > 1 and (made is None or made.task_offset != "none"):
         N, T = rows.sums(np.maximum(labels, 0), c)
         Y = Y - place(N[None], T[None], FRAMES["offsets"])[1][0][rows.ids]
@@ -236,7 +242,11 @@ def _gaps(view: View, model: Any, labels: Array, seen: Array, c: int, seed: int)
 def _location_share(model: Any, sample: _Sample, seed: int) -> float | None:
     """Share of the rows that change their cluster if the location of tasks is treated the other way."""
     made = getattr(model, "decisions_", None)
-    if made is None or made.task_offset not in ("none", "matched") or made.task_offset_reason != "evidence":
+    if (
+        made is None
+        or made.task_offset not in ("none", "matched")
+        or made.task_offset_reason not in ("evidence", "set")
+    ):
         return None
     other = "matched" if made.task_offset == "none" else "none"
     found = _refit_of(model, sample.Xs, sample.names, task_offset=other)(None, seed)
@@ -245,10 +255,12 @@ def _location_share(model: Any, sample: _Sample, seed: int) -> float | None:
 
 def _result(model: Any, cold: Cold, sample: _Sample, labels: Array, moved: float | None, n_refits: int) -> Stability:
     """Gather the numbers, the verdict, and the table; clusters without rows and −1 are left out."""
-    c = int(labels.max(initial=0)) + 1
+    c = n_numbers(model, labels)
     fitted = getattr(model, "fitted_", None)
     alone = fitted is not None and not getattr(model, "_pools_tasks", False) and not bool(np.all(fitted.shares))
-    between = cold.between[:c, :c]
+    between = np.full((c, c), np.nan)
+    some = len(cold.between)
+    between[:some, :some] = cold.between
     verdict = judge(cold.overall, cold.within, cold.reference, between, moved, alone)
     shift = int(sample.labels.min(initial=0) < 0)  # −1 was compared as a label of its own
     clusters, cells = (_padded(values[..., shift:], c) for values in (cold.clusters, cold.cells))
@@ -276,6 +288,12 @@ def _result(model: Any, cold: Cold, sample: _Sample, labels: Array, moved: float
         n_rows=len(sample.rows),
         table=table_of(clusters, cells, between, np.bincount(np.maximum(labels, 0), minlength=c), sample.names),
     )
+
+
+def n_numbers(model: Any, labels: Array) -> int:
+    """Return the number of clusters of a model, and of numbers of those that are no more."""
+    asked = model.fitted_.model.n_clusters if hasattr(model, "fitted_") else 0
+    return max(int(labels.max(initial=0)) + 1, int(asked))
 
 
 def _padded(values: Array, c: int) -> Array:

@@ -10,7 +10,7 @@ from ..core.arrays import Array
 from ..core.evidence import Judged
 from ..core.relations import align
 from .mixtures import FRAMES, fit_mixtures
-from .moves import improved, regrouped, settled
+from .moves import improved, prices, regrouped, settled
 from .rows import Rows
 from .starts import starting_labels
 
@@ -110,7 +110,7 @@ class Finder:
         """Compute what the evidence says for each cluster in each task.
 
         Returns the nats (m, c) that are lost if the rows of a cluster in a task go to the next best one, or if those of
-        another one come to a cluster that the task lacks; and whether it holds rows (m, c).
+        another one come to a cluster that the task lacks, less what holding one more costs; and whether it holds rows.
         """
         rows, c = self._seen(one), self.n_clusters
         N, _ = rows.sums(one.labels, c)
@@ -120,7 +120,7 @@ class Finder:
         np.minimum.at(found, (k, j), lost)
         new = N[k, l] == 0
         np.minimum.at(found, (k[new], l[new]), lost[new])
-        return found, N > 0
+        return found - prices(rows)[:, None] * np.where(N > 0, 1, -1), N > 0
 
     def own(self, labels: Array, ks: list[int]) -> float:
         """Estimate the variance of centres of some tasks around the shared ones, of rows as they are."""

@@ -126,19 +126,35 @@ def regrouped(rows: Rows, labels: Array, c: int, judged: Judged) -> tuple[Array,
 
 
 def settled(rows: Rows, labels: Array, c: int, judge: Callable[[Array], Judged]) -> Array:
-    """Return labels after regrouping tasks for as long as that raises the evidence."""
+    """Return labels after regrouping tasks for as long as that raises the evidence.
+
+    A cluster fewer in a task is worth `prices`, the logarithm of its rows: a few rows at the edge of a cluster do not
+    make the task hold another.
+    """
     judged = judge(labels)
-    for _ in range(MOST_MOVES):
+    for _ in range(MOST_MOVES * len(rows.sizes)):
         lost, moves = regrouped(rows, labels, c, judged)
-        if not len(lost) or lost.min() >= -RAISES:
+        if not len(lost):
             break
-        k, j, l, swap = moves[lost.argmin()]
-        new, own = labels.copy(), rows.ids == k
-        new[own & (labels == j)] = l
-        if swap:
-            new[own & (labels == l)] = j
+        k, _, l, swap = moves.T
+        N, _ = rows.sums(labels, c)
+        fewer = (swap == 0) & (N[k, l] > 0)
+        lost = lost - np.where(fewer, prices(rows)[k], 0)
+        at = int(lost.argmin())
+        if lost[at] >= -RAISES:
+            break
+        (task, old, goal, both), own = moves[at].tolist(), rows.ids == moves[at, 0]
+        new = labels.copy()
+        new[own & (labels == old)] = goal
+        if both:
+            new[own & (labels == goal)] = old
         after = judge(new)
-        if after.value <= judged.value + RAISES:
+        if after.value + prices(rows)[task] * bool(fewer[at]) <= judged.value + RAISES:
             break
         labels, judged = new, after
     return labels
+
+
+def prices(rows: Rows) -> Array:
+    """Compute (m,) what it costs, in nats, that a task holds one cluster more."""
+    return np.log(np.maximum(rows.weights, 2.0))

@@ -224,7 +224,7 @@ class Hunt:
             return ("none", "own")
         named = {"auto": ("none", "offsets", "scales", "own"), "matched": ("offsets", "scales", "own")}
         return tuple(
-            name for name in named.get(self.offset, ("none", "own")) if not (self.view.round and FRAMES[name].scales)
+            name for name in named.get(self.offset, ("none",)) if not (self.view.round and FRAMES[name].scales)
         )
 
     def find(self, known: Array | None = None) -> Catch:

@@ -23,6 +23,8 @@ def starting_labels(rows: Rows, n_clusters: int, n_init: int, rng: np.random.Gen
     """
 
     def labels(Y: Array, u: Array = rows.u) -> Array:
+        if not len(Y):
+            return np.zeros(0, dtype=np.intp)
         return np.asarray(kmeans(Y, u, n_clusters, rng, n_init).labels_)
 
     several = len(rows.sizes) > 1
