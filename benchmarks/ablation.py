@@ -1,8 +1,8 @@
 """What each constant of the search is worth: `python -m benchmarks.ablation --out docs/results`.
 
 Default SPMTC on data sets that differ (embedded in scikit-learn, generated, and those of the data folder that
-`MTCLUSTER_DATA` names), with one constant changed at a time. The two constants that labels chose are also chosen on one half of
-the sets and reported on the other, both ways. `--quick` fits three sets with one seed.
+`MTCLUSTER_DATA` names), with one constant changed at a time. The two constants that labels chose are also chosen on one
+half of the sets and reported on the other, both ways. `--quick` fits three sets with one seed.
 """
 
 from __future__ import annotations

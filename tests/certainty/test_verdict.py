@@ -6,11 +6,8 @@ import pytest
 from mtcluster.certainty import MEANINGS, VERDICTS, judge
 from mtcluster.certainty.verdict import compared
 
-REFERENCE, GAP, NONE = (
-    np.array([0.5, 0.6, 0.7]),
-    np.array([[np.nan, 0.3], [np.nan] * 2]),
-    np.array([[np.nan, 1.0], [np.nan] * 2]),
-)
+REFERENCE = np.array([0.5, 0.6, 0.7])
+GAP, NARROW, NONE = (np.array([[np.nan, width], [np.nan, np.nan]]) for width in (0.3, 0.8, 1.0))
 
 
 @pytest.mark.parametrize(

@@ -60,7 +60,7 @@ class Number:
     def separated(self) -> bool:
         """Whether the number counts."""
         large = int(np.bincount(self.labels, minlength=self.n_clusters).min()) >= FEWEST_ROWS
-        return large and self.beats and self.found_again and self.stability >= STABLE and self.between <= GAP
+        return large and self.found_again and self.stability >= STABLE and self.between <= GAP
 
 
 @dataclass(frozen=True)
@@ -91,6 +91,8 @@ def count_clusters(
 def choose(found: list[Number]) -> tuple[int | None, list[int], str]:
     """Return the suggested number, those that are supported, and why."""
     kept = consistent([one for one in found if one.separated])
+    while kept and not kept[-1].beats:
+        kept.pop()
     if kept:
         return kept[-1].n_clusters, [one.n_clusters for one in kept], "separated"
     sharper = [one for one in found if one.beats]

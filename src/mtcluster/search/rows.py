@@ -90,6 +90,8 @@ class Rows:
         """
         found = np.zeros(self.Y.shape[1])
         for part in self.parts:
+            if part.stop == part.start:
+                continue
             ordered = np.sort(self.Y[part], axis=0)
             reach = ordered[-1] - ordered[0]
             gaps = np.count_nonzero(np.diff(ordered, axis=0) > SAME * reach, axis=0)
