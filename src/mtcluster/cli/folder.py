@@ -19,6 +19,7 @@ from ..core.arrays import Array, host
 from .errors import InputError
 from .layout import KNOWN, SETTINGS
 from .stopping import check, written
+from .streams import say
 
 FORMAT = 2  # of settings.json and model.skops together; 1 was written by mtcluster 0.1
 FORMULA = "=+-@"  # signs, also full-width ones, at which cells begin that spreadsheets compute
@@ -65,7 +66,7 @@ def new_file(path: Path, *, force: bool) -> Iterator[Path]:
 def tidy_up(out: Path) -> None:
     """Remove what stopped runs left, and say so."""
     for line in tidy(out):
-        print(line, file=sys.stderr)
+        say(line, sys.stderr)
 
 
 def _check_folder(out: Path, force: bool, ignored: str = "") -> None:
