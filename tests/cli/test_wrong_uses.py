@@ -166,7 +166,7 @@ USES = {
     "refits that are no number": (["--refits", "many"], ["--refits", "many"]),
     "more clusters than rows": (["--clusters", "121"], ["n_clusters=121"]),
     "clusters per task that are no numbers": (["--clusters-per-task", "fr:2"], ["fr:2", "TASK=N"]),
-    "clusters of some tasks": (["--clusters-per-task", "fr=2,de=3"], ["n_clusters_per_task", "'it'"]),
+    "clusters of unknown tasks": (["--clusters-per-task", "fr=2,xx=3"], ["n_clusters_per_task", "'xx'"]),
     "more clusters in a task than in all": (["--clusters-per-task", "fr=2,de=3,it=9"], ["'it'", "n_clusters=3"]),
     "clusters per task alone": (["--clusters", "auto", "--clusters-per-task", "fr=2,de=2,it=2"], "--clusters N"),
     "a metric that is not known": (["--metric", "cosine"], ["cosine", "euclidean"]),

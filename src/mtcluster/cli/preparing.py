@@ -24,6 +24,7 @@ from .loading import load_model
 from .methods import METHODS
 from .readers import LISTS, ColumnRoles, Dataset, read_files
 
+MOST_WORDS = 2**24  # bytes of a file of stop words
 READING = 2  # units of work, from which the time left is estimated
 
 
@@ -102,12 +103,16 @@ def stop_words(asked: str) -> str | list[str] | None:
     if asked in ("english", "none"):
         return None if asked == "none" else asked
     try:
-        words = Path(asked).read_text(encoding="utf-8-sig").split()
+        with Path(asked).open("rb") as file:
+            content = file.read(MOST_WORDS + 1)
+        words = content.decode("utf-8-sig").split()
     except (OSError, UnicodeDecodeError) as error:
         why = getattr(error, "strerror", None) or "it is not encoded as UTF-8"
         raise InputError(
             f"--stop-words {asked} is neither english nor none nor a file that can be read: {why}."
         ) from error
+    if len(content) > MOST_WORDS:
+        raise InputError(f"--stop-words {asked} holds more than {MOST_WORDS // 2**20} MiB: is it a list of words?")
     if not words:
         raise InputError(f"--stop-words {asked}: the file holds no word.")
     vectorizer = TfidfVectorizer(strip_accents="unicode")

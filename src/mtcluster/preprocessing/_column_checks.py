@@ -11,7 +11,7 @@ from scipy import sparse
 from .._utils.text import count, listed
 from ..core.arrays import Array
 from ._cells import told_cells
-from ._columns import TableError, as_numbers, column_kind, holds_dates, holds_texts, mostly_numbers
+from ._columns import TableError, as_computed, as_numbers, column_kind, holds_dates, holds_texts, mostly_numbers
 from ._dates import dates_in
 from ._draft import Draft
 from ._findings import Finding, one_option, option, shown
@@ -132,7 +132,9 @@ def constant(draft: Draft) -> Iterator[Finding]:
     codes, several = draft.codes(), len(np.unique(draft.codes())) > 1
     for name in draft.describing():
         column = draft.X[name]
-        kinds = column.nunique() + (draft.impute and bool(column.isna().any()) and column.dtype.kind not in "iuf")
+        kinds = as_computed(column).nunique() + (
+            draft.impute and bool(column.isna().any()) and column.dtype.kind not in "iuf"
+        )
         if column.isna().all():
             empty.append(name)
         elif kinds == 1:

@@ -95,6 +95,11 @@ def as_numbers(column: Any) -> Array:
     return values
 
 
+def as_computed(column: Any) -> Any:
+    """Read a column as it is computed with: whole numbers that floats cannot tell apart are one."""
+    return column.astype(np.float64) if column.dtype.kind in "iu" and not column.isna().any() else column
+
+
 def as_categories(column: Any) -> Array:
     """Write a column as strings; whole numbers are written as such, even if a missing value made them floats."""
     whole = column.dtype.kind == "f" and bool((column.dropna() % 1 == 0).all())

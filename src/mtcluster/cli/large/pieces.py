@@ -16,9 +16,11 @@ from ...preprocessing._cells import single_values
 from ..errors import ADVICE, InputError
 from ..readers.base import kind_of
 from ..readers.delimited import MISSING_CELLS, separator_of
+from ..readers.tables import ROW, check_names, nameless
 
 PIECE_BYTES = 2**24  # bytes of a piece as floats
 PARQUET, DELIMITED = (".parquet", ".pq"), (".csv", ".tsv", ".tab", ".txt")
+NAMELESS = ("", "Unnamed: 0")  # how a first column without a name is called in files
 ATTEMPTS = 3  # to read a piece, as file systems of networks may fail once
 MANY_PIECES = 4  # pieces of one row group from which on it is told that reading takes long
 
@@ -45,9 +47,12 @@ class Piece:
 def columns_in(path: Path, encoding: str | None) -> list[str]:
     """Find the names of the columns of a file, of which little is read."""
     if kind_of(path) in PARQUET:
-        return [name.strip() for name in _parquet(path).schema_arrow.names if not name.startswith("__index_level_")]
-    header = _header(path)
-    return [str(name).strip() for name in _parse(header, b"", [], encoding).columns]
+        names = [name for name in _parquet(path).schema_arrow.names if not name.startswith("__index_level_")]
+    else:
+        names = list(_parse(_header(path), b"", [], encoding).columns)
+    names = _called(names)
+    check_names(path, names)
+    return names
 
 
 def cut(path: Path, columns: Sequence[str]) -> list[Piece]:
@@ -71,7 +76,6 @@ def read_piece(piece: Piece, columns: Sequence[str], kept: Sequence[str], encodi
                 raise
             reason = " ".join(str(error).split())[:200] or type(error).__name__
             raise InputError(f"{piece.path} cannot be read: {reason}") from error
-    frame.columns = [str(name).strip() for name in frame.columns]
     lacking = [name for name in columns if name not in frame.columns]
     if lacking:
         raise InputError(f"{piece.path} has no column {lacking[0]!r} any more: was it changed meanwhile?")
@@ -79,6 +83,12 @@ def read_piece(piece: Piece, columns: Sequence[str], kept: Sequence[str], encodi
         return single_values(frame[list(columns)])
     except TableError as error:
         raise InputError(f"{piece.path}: {error.problem}: {ADVICE[error.kind]}.") from error
+
+
+def _called(names: Sequence[Any]) -> list[str]:
+    """Names of columns as they are used: a first one without a name holds the ids of the rows."""
+    found = [str(name).strip() for name in names]
+    return [ROW, *found[1:]] if found and nameless(found[0]) else found
 
 
 def large_groups(pieces: Sequence[Piece]) -> list[str]:
@@ -129,13 +139,16 @@ def _read_parquet(piece: Piece, columns: Sequence[str]) -> Any:
     import pyarrow as pa
 
     file = _parquet(piece.path)
-    names = [name for name in file.schema_arrow.names if name.strip() in columns]
+    known = file.schema_arrow.names
+    names = [name for name, called in zip(known, _called(known), strict=True) if called in columns]
     whole = sum(file.metadata.row_group(g).num_rows for g in piece.groups) == piece.n_rows
     if whole:
         table = file.read_row_groups(list(piece.groups), columns=names, use_threads=False)
     else:
         table = pa.Table.from_batches(_batches(file, piece, names))
-    return table.to_pandas(ignore_metadata=True, use_threads=False, split_blocks=True, self_destruct=True)
+    called = [name for name in _called(known) if name in columns]
+    frame = table.to_pandas(ignore_metadata=True, use_threads=False, split_blocks=True, self_destruct=True)
+    return frame.set_axis(called, axis=1)
 
 
 def _batches(file: Any, piece: Piece, names: list[str]) -> list[Any]:
@@ -183,7 +196,7 @@ def _parse(header: bytes, body: bytes, kept: Sequence[str], encoding: str | None
     separator = separator_of(text)
     comma = separator != "," and re.search(rb"[;\t|]\s*-?\d+,\d+\s*([;\t|]|\r?\n)", body[: 2**16]) is not None
     convert = pa.csv.ConvertOptions(
-        column_types={name: pa.string() for name in kept},
+        column_types={name: pa.string() for name in (*kept, *(NAMELESS if ROW in kept else ()))},
         null_values=MISSING_CELLS,
         strings_can_be_null=False,
         decimal_point="," if comma else ".",
@@ -191,6 +204,7 @@ def _parse(header: bytes, body: bytes, kept: Sequence[str], encoding: str | None
     read = pa.csv.ReadOptions(encoding=encoding or "utf8", use_threads=False, block_size=2**24)
     parse = pa.csv.ParseOptions(delimiter=separator)
     frame = pa.csv.read_csv(io.BytesIO(header + body), read, parse, convert).to_pandas(use_threads=False)
+    frame.columns = _called(frame.columns)
     for name in frame.columns:
         if frame[name].dtype.kind == "O" or str(frame[name].dtype) in ("str", "string"):
             frame[name] = frame[name].mask(frame[name].isin([""] if name in kept else MISSING_CELLS))

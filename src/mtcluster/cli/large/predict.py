@@ -44,7 +44,12 @@ def run_large(arguments: Namespace, contents: dict[str, Any], console: Console) 
         n_features, dtype = len(preprocessor.get_feature_names_out()), host(model.task_centers_).dtype
         X, tasks, told = arrays_of(table, preprocessor, n_features, dtype, values)
         unseen = passes.unseen(table, preprocessor).items()
-        notes += [*large_groups(table.pieces), *told, *(unseen_categories(name, found) for name, found in unseen)]
+        notes += [
+            *table.notes,
+            *large_groups(table.pieces),
+            *told,
+            *(unseen_categories(name, found) for name, found in unseen),
+        ]
         console.finish(READING)
         console.begin(f"labelling {count(table.n_rows, 'row')}")
         with noted() as warned, input_errors():

@@ -78,7 +78,9 @@ def prepare(arguments: Namespace, console: Console, folder: Path | None) -> Larg
     console.begin("preparing all rows")
     there, tasks, notes = arrays_of(table, found.preprocessor, X.shape[1], found.dtype, folder)
     console.finish(READING)
-    return Large(table, there, tasks, sample, [*large_groups(table.pieces), *notes, *_told(found, arguments)])
+    return Large(
+        table, there, tasks, sample, [*table.notes, *large_groups(table.pieces), *notes, *_told(found, arguments)]
+    )
 
 
 def named(table: Pieces, checking: Checking) -> tuple[Pieces, list[Finding]]:

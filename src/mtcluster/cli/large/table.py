@@ -16,7 +16,7 @@ from ...preprocessing._markers import without_markers
 from ..errors import ADVICE, InputError
 from ..readers import ColumnRoles
 from ..readers.base import COMPRESSED, ROLES, columns_of, kind_of, stem
-from ..readers.tables import features_of
+from ..readers.tables import ROW, features_of, told_nameless
 from .pieces import DELIMITED, PARQUET, Piece, columns_in, cut, read_piece
 
 
@@ -51,6 +51,7 @@ class Pieces:
     pieces: tuple[Piece, ...]
     rules: Rules
     sizes: tuple[dict[str, int], ...] = ()  # rows of each task that are used, by piece
+    notes: tuple[str, ...] = ()  # about how the files are read
 
     @property
     def name(self) -> str:
@@ -89,18 +90,26 @@ def opened(files: Sequence[Path], roles: ColumnRoles, *, new_rows: bool = False)
 
     `new_rows` says whether they are new to a fitted model: then a single file without a column of tasks is one task.
     """
+    notes: tuple[str, ...] = ()
     for i, path in enumerate(files):
         _check_file(path)
         if path.resolve() in [other.resolve() for other in files[:i]]:
             raise InputError(f"{path} is given twice.")
     known = {path: columns_in(path, roles.encoding) for path in files}
+    without = [path for path, columns in known.items() if columns[:1] == [ROW]]
+    if without:
+        used = roles.id in (None, ROW) and len(without) == len(files)
+        roles = replace(roles, id=ROW if used else roles.id)
+        known = {path: [name for name in columns if used or name != ROW] for path, columns in known.items()}
+        notes = tuple(told_nameless(path, used=used) for path in without)
     roles = replace(roles, **_optional(known, roles))
     names = _used(known, roles, new_rows)
     pieces = [piece for path in files for piece in cut(path, [*names, *_role_columns(roles)])]
     for path in files:
         if not any(piece.path == str(path) for piece in pieces):
             raise InputError(f"{path} has no rows.")
-    return Pieces(tuple(files), tuple(pieces), Rules(roles, tuple(names), _file_tasks(files, roles, new_rows)))
+    rules = Rules(roles, tuple(names), _file_tasks(files, roles, new_rows))
+    return Pieces(tuple(files), tuple(pieces), rules, notes=notes)
 
 
 def read_rows(piece: Piece, rules: Rules, names: Sequence[str] | None = None, roles: Sequence[str] = ROLES) -> Rows:

@@ -37,6 +37,7 @@ class TableReader(Reader):
         if any(level is not None for level in frame.index.names):
             frame = frame.reset_index()
         frame.columns = [str(column).strip() for column in frame.columns]
+        check_names(path, frame.columns)
         frame, roles, more = _named(path, frame, roles)
         frame, findings = _told_apart(frame)
         columns = list(frame.columns)
@@ -128,16 +129,33 @@ def _told_apart(frame: Any) -> tuple[Any, tuple[Finding, ...]]:
 
 def _named(path: Path, frame: Any, roles: ColumnRoles) -> tuple[Any, ColumnRoles, tuple[str, ...]]:
     """Use a first column without a name, as pandas writes its index, for the ids of the rows if there are no others."""
-    nameless = [i for i, name in enumerate(frame.columns) if name == "" or name.startswith("Unnamed: ")]
-    if not nameless:
+    if not len(frame.columns) or not nameless(frame.columns[0]):
         return frame, roles, ()
-    if nameless != [0]:
-        raise InputError(f"{path}: column {nameless[-1] + 1} has no name: every column needs one.")
-    note = f"The first column of {path.name} has no name"
-    if roles.id is not None:
-        return frame.iloc[:, 1:], roles, (f"{note} and was left out.",)
+    if roles.id not in (None, ROW):
+        return frame.iloc[:, 1:], roles, (told_nameless(path, used=False),)
     frame.columns = [ROW, *frame.columns[1:]]
-    return frame, replace(roles, id=ROW), (f"{note}; it was used for the ids of the rows.",)
+    return frame, replace(roles, id=ROW), (told_nameless(path, used=True),)
+
+
+def nameless(name: str) -> bool:
+    """Tell whether a column has no name; pandas gives such a column one."""
+    return name == "" or name.startswith("Unnamed: ")
+
+
+def told_nameless(path: Path, *, used: bool) -> str:
+    """Write a note on a first column without a name."""
+    done = "; it was used for the ids of the rows." if used else " and was left out."
+    return f"The first column of {path.name} has no name{done}"
+
+
+def check_names(path: Path, names: Sequence[str]) -> None:
+    """Refuse columns without a name, but for the first, and names that not all libraries can hold."""
+    without = [i for i, name in enumerate(names) if i and nameless(name)]
+    if without:
+        raise InputError(f"{path}: column {without[-1] + 1} has no name: every column needs one.")
+    zero = [i for i, name in enumerate(names) if "\0" in name]
+    if zero:
+        raise InputError(f"{path}: the name of column {zero[0] + 1} holds a zero byte: rename it.")
 
 
 def features_of(path: Path, columns: Sequence[str], roles: ColumnRoles) -> list[str]:
