@@ -63,6 +63,7 @@ def prepare(arguments: Namespace, console: Console) -> Prepared:
     wanted = () if previous is None else previous["columns"]
     data, findings = cleaned(data, roles, checking, impute=arguments.impute, scale=arguments.scale, wanted=wanted)
     refuse_stops(findings, data.name)
+    checking = replace(checking, written=data.written)
     findings = without_names(findings) if anonymous else findings
     if findings:
         said = lines_of(findings)
@@ -95,7 +96,13 @@ def read(arguments: Namespace) -> tuple[ColumnRoles, Dataset]:
     lists: dict[str, Any] = {name: tuple(getattr(arguments, name) or ()) for name in LISTS}
     roles = ColumnRoles(arguments.task, arguments.id, arguments.label, **lists)
     roles = replace(roles, encoding=arguments.encoding, sheet=arguments.sheet, max_bytes=arguments.max_bytes)
+    roles = replace(roles, skip=arguments.skip, points=points_asked(arguments))
     return roles, read_files(arguments.files, roles)
+
+
+def points_asked(arguments: Namespace) -> bool:
+    """Tell whether points stand between thousands, as options say."""
+    return arguments.decimal == "," or arguments.thousands == "."
 
 
 def stop_words(asked: str) -> str | list[str] | None:

@@ -15,6 +15,7 @@ from ...preprocessing._cells import told_cells
 from ...preprocessing._findings import shown
 from ..errors import InputError, need
 from .base import ColumnRoles, Dataset, Reader, columns_of, row_numbers
+from .titles import LINES, titles_above, told_titles
 
 ROW = "(row)"  # the name given to a first column without one
 SHEET = "(sheet)"  # the name of the column with the sheet of each row
@@ -88,10 +89,12 @@ class ExcelReader(TableReader):
                 name = roles.sheet or sheets[0]
                 which = "" if roles.sheet else "the first, "
                 note = f"{path.name} has {len(sheets)} sheets; {which}{name!r}, was read. Others: --sheet NAME|all."
-                return _sheet(book, name), (note,) if len(sheets) > 1 else ()
+                frame, skip = _sheet(book, name, roles.skip)
+                titles = (told_titles(path, skip),) if skip and roles.skip is None else ()
+                return frame, (*((note,) if len(sheets) > 1 else ()), *titles)
             if roles.sheet != "all":
                 raise InputError(f"{path} has no sheet {roles.sheet!r} (--sheet); it has {listed(map(repr, sheets))}.")
-            parts = {name: part for name in sheets if len(part := _sheet(book, name))}
+            parts = {name: part for name in sheets if len(part := _sheet(book, name, roles.skip)[0])}
         if not parts:
             raise InputError(f"{path} has no rows in any of its {count(len(sheets), 'sheet')}.")
         each = [part if roles.task in part else part.assign(**{SHEET: name}) for name, part in parts.items()]
@@ -100,16 +103,22 @@ class ExcelReader(TableReader):
         return pd.concat(each, ignore_index=True), (note,)
 
 
-def _sheet(book: Any, name: str) -> Any:
-    """Read a sheet with the names of its columns as they are: pandas would number those that repeat."""
+def _sheet(book: Any, name: str, skip: int | None) -> tuple[Any, int]:
+    """Read a sheet with the names of its columns as they are, as pandas would number those that repeat.
+
+    Also returns the number of rows above the header.
+    """
     import pandas as pd
 
-    frame = book.parse(name)
+    if skip is None:
+        rows = book.parse(name, header=None, nrows=LINES).astype(object)
+        skip = titles_above(rows.where(rows.notna(), None).to_numpy().tolist())
+    frame = book.parse(name, skiprows=skip)
     if len(frame.columns):
-        head = book.parse(name, header=None, nrows=1).iloc[0].tolist()
+        head = book.parse(name, header=None, nrows=1, skiprows=skip).iloc[0].tolist()
         if len(head) == len(frame.columns):
             frame.columns = [old if pd.isna(own) else own for own, old in zip(head, frame.columns, strict=True)]
-    return frame
+    return frame, skip
 
 
 def _told_apart(frame: Any) -> tuple[Any, tuple[Finding, ...]]:

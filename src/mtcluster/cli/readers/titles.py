@@ -1,0 +1,30 @@
+"""Lines above the header of a table, as people write titles and dates there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+LINES = 30  # in which the header is looked for
+
+
+def titles_above(rows: Sequence[Sequence[Any]]) -> int:
+    """Count the rows above the header of a table, given its first rows as lists of cells; blank ones count.
+
+    Examples
+    --------
+    >>> titles_above([["Penguins, 2024"], [], ["island", "mass"], ["Biscoe", "3750"]])
+    2
+    """
+    filled = [sum(cell is not None and str(cell).strip() != "" for cell in row) for row in rows]
+    at = next((i for i, n in enumerate(filled) if n > 1), 0)
+    if not at or not any(filled[:at]) or len(rows) == at + 1:
+        return 0
+    return at if filled[at] == len(rows[at]) == max(len(row) for row in rows[at:]) else 0
+
+
+def told_titles(path: Path, skip: int) -> str:
+    """Write a note on lines above the header."""
+    lines, were = ("The first line", "was") if skip == 1 else (f"The first {skip} lines", "were")
+    return f"{lines} of {path.name}, above the header, {were} left out (--skip {skip}; --skip 0 keeps them)."
