@@ -118,6 +118,19 @@ def test_a_column_with_two_readings_is_refused_with_both(run, plain, tmp_path, p
     assert 3000 < means["."] < 5000
 
 
+def test_points_in_a_file_with_semicolons_have_two_readings(run, plain, tmp_path, pieces):
+    plain = plain.drop(columns=["share", "price"]).assign(hours=np.arange(len(plain)) % 13)
+    plain["wage"] = [f"{n:,}".replace(",", ".") for n in np.random.default_rng(0).integers(3000, 4000, len(plain))]
+    plain.to_csv(tmp_path / "a.csv", index=False, sep=";")
+    code, _, err = run("fit", "a.csv", "--task", "country", *FIT, "--quiet", *pieces, "--out", "run")
+    assert code == 2
+    assert "'3.002' as 3.002 or as 3002, and no other column tells which" in err
+    plain.assign(hours=plain["hours"] + 0.5).to_csv(tmp_path / "a.csv", index=False, sep=";")
+    code, _, err = run("fit", "a.csv", "--task", "country", *FIT, "--quiet", *pieces, "--out", "run")
+    assert code == 0, err
+    assert centers(tmp_path / "run")["wage"].max() < 5
+
+
 def test_points_between_thousands_can_be_asked_for(run, plain, tmp_path, pieces):
     plain = plain.drop(columns=["share", "price"]).assign(hours=np.arange(len(plain)) % 13)
     amounts = np.random.default_rng(0).integers(3000, 4000, len(plain))

@@ -427,7 +427,8 @@ def test_texts_that_are_no_numbers_stay_texts(name):
 
 def test_other_columns_tell_how_a_column_is_read():
     two = ["3,750", "4,100", "2,900"]
-    assert [one.kind for one in check(pd.DataFrame({"a": two})).stops] == ["two_readings"]
+    for texts in (two, ["3.750", "4.100", "2.900"], ["3.750 €", "4.100 €"]):
+        assert [one.kind for one in check(pd.DataFrame({"a": texts})).stops] == ["two_readings"]
     for others, read in (
         ({"b": ["1,5", "2", "3"]}, 3.75),
         ({"b": [1.5, 2.5, 3.0]}, 3750.0),

@@ -17,7 +17,7 @@ from ..preprocessing._draft import Draft
 from ..preprocessing._findings import lines_of, shown
 from ..preprocessing._markers import without_markers
 from ..preprocessing._spelling import plain_name
-from ..preprocessing._written import POINTS, as_written, decimal_signs, decoded, holds_strings, reading_of
+from ..preprocessing._written import POINTS, as_written, decimal_signs, decoded, has_decimals, holds_strings, reading_of
 from .errors import InputError
 from .readers import ColumnRoles, Dataset
 from .readers.base import DELIMITED, kind_of
@@ -166,6 +166,8 @@ def _read_like_fit(data: Dataset, options: Checking, numbers: Sequence[str]) -> 
     columns = [name for name in X.columns if name in numbers and holds_strings(X[name])]
     readings = {name: reading_of(X[name], options.missing) for name in columns}
     signs = decimal_signs(one for one in readings.values() if one is not None)
+    if all(kind_of(path) in DELIMITED for path in data.files) and any(has_decimals(X[name]) for name in X.columns):
+        signs.add(".")
     for name, one in readings.items():
         if one is None or one.plain:
             continue

@@ -17,7 +17,7 @@ from ._draft import Draft
 from ._findings import Finding, one_option, option, shown
 from ._identifiers import ENOUGH_ROWS, identifier, ranks
 from ._markers import without_markers
-from ._written import POINTS, Written, as_written, decimal_signs, reading_of
+from ._written import POINTS, Written, as_written, decimal_signs, has_decimals, reading_of
 
 MANY = 8  # columns whose missing values are told one by one
 APART = 10.0  # ratio of the spread of a feature to the usual one, from which it dominates
@@ -37,7 +37,7 @@ def written(draft: Draft) -> Iterator[Finding]:
     readings = {name: reading_of(draft.X[name], draft.missing) for name in draft.X.columns if name not in draft.text}
     found = {name: one for name, one in readings.items() if one is not None and not one.plain}
     signs = decimal_signs(one for one in readings.values() if one is not None)
-    if not draft.typed and any(_has_decimals(draft.X[name]) for name in draft.X.columns):
+    if not draft.typed and any(has_decimals(draft.X[name]) for name in draft.X.columns):
         signs.add(".")
     decided: dict[str, Written] = {}
     told: dict[tuple[Written, bool, str], list[str]] = {}
@@ -61,11 +61,6 @@ def written(draft: Draft) -> Iterator[Finding]:
         what = f"{_columns(names)} of numbers {one.named(way)}: {one.example!r} is read as {one.shown(way)}."
         change = option("--drop", *names) if other is None else other.options()
         yield Finding("written", tuple(names), what, f"{_are('used as numbers', names)} ({way.options()}).", change)
-
-
-def _has_decimals(column: Any) -> bool:
-    """Tell whether a column of numbers has some that are not whole."""
-    return column.dtype.kind == "f" and bool((column.dropna() % 1 != 0).any())
 
 
 def markers(draft: Draft) -> Iterator[Finding]:

@@ -28,7 +28,8 @@ CELL = re.compile(
 )
 NONE = "0"  # written for no sign between thousands
 NAMES = {".": "points", ",": "commas", " ": "blanks", "'": "apostrophes"}
-HALF = 0.5  # share of numbers above which the other values of a column are mistakes
+TELLING = 50  # values with a sign that tell two ways of reading apart
+SEEN = 1000  # values of a column that show whether most are numbers
 
 
 @dataclass(frozen=True)
@@ -85,9 +86,7 @@ class Reading:
         """Choose a way, by the decimal signs of other columns if there are several; None if nothing tells which."""
         if len(ways) > 1 and len(signs) == 1:
             ways = [way for way in ways if way.decimal in signs] or ways
-        if len(ways) == 1 or (len(ways) > 1 and ways[0] == POINTS and not self.unit):
-            return ways[0]
-        return None
+        return ways[0] if len(ways) == 1 else None
 
     def named(self, way: Written) -> str:
         """Write in words how the numbers are written."""
@@ -137,21 +136,22 @@ def reading_of(column: Any, asked: Sequence[str] | None = ()) -> Reading | None:
     texts = _texts(column, asked)
     if not texts or not any(any(c in ",.'% " or not c.isalnum() for c in text) for text in texts):
         return None
-    signs = []
+    signs, bodies = [], []
     for text in texts:
         cell = CELL.fullmatch(text)
         if cell is None:
             return None
         signs.append((cell["after"] == "%", cell["before"] or (cell["after"] or "").replace("%", "")))
+        bodies.append(cell["body"])
     units = {unit for _, unit in signs if unit}
     per_cent = {one for one, _ in signs}
     if len(units) > 1 or len(per_cent) > 1:
         return None
-    found: dict[tuple[float, ...], Written] = {}
+    telling = [body for sign in ".," for body in [body for body in bodies if sign in body][:TELLING]]
+    found: dict[tuple[float | None, ...], Written] = {}
     for way in KNOWN:
-        values = _values(texts, way)
-        if values is not None:
-            found.setdefault(values, way)
+        if all(map(_pattern(way).fullmatch, bodies)):
+            found.setdefault(tuple(map(way.read, telling)), way)
     ways = tuple(found.values())
     if not ways:
         return None
@@ -160,11 +160,8 @@ def reading_of(column: Any, asked: Sequence[str] | None = ()) -> Reading | None:
         marked or texts, key=lambda text: (len(set(text) & set(",.' ")), text.count(ways[0].thousands or ","))
     )
     percent, [unit] = True in per_cent, [*units, ""][:1]
-    if len(ways) > 1:
-        if percent or (ways[0] == POINTS and not unit):
-            ways = (ways[0],) if percent else ways
-        elif _whole(texts, ways[0].decimal):
-            ways = ways[1:]
+    if len(ways) > 1 and (percent or _whole(texts, ways[0].decimal)):
+        ways = ways[:1] if percent else ways[1:]
     plain = ways == (POINTS,) and not percent and not unit and not any("+" in t or " " in t for t in texts)
     return Reading(ways, example, plain, percent, unit)
 
@@ -174,6 +171,11 @@ def holds_strings(column: Any) -> bool:
     if column.dtype.kind in "iufbmMc" or str(column.dtype) in ("boolean", "category"):
         return False
     return str(column.dtype).startswith(("str", "object"))
+
+
+def has_decimals(column: Any) -> bool:
+    """Tell whether a column of numbers has some that are not whole."""
+    return column.dtype.kind == "f" and bool((column.dropna() % 1 != 0).any())
 
 
 def as_written(column: Any, way: Written, asked: Sequence[str] | None = ()) -> Any:
@@ -212,6 +214,9 @@ def mostly_written(column: Any) -> Any:
     if not holds_strings(column):
         return None
     values = [value if isinstance(value, str) else None for value in column.to_numpy(dtype=object)]
+    some = [value for value in values[:SEEN] if value is not None]
+    if 2 * sum(CELL.fullmatch(_plain(value)) is not None for value in some) < len(some):
+        return None
     tried = {way: {v: number_of(v, way) is not None for v in set(values) if v is not None} for way in KNOWN}
     best = max(KNOWN, key=lambda way: sum(value is not None and tried[way][value] for value in values))
     given = column.notna().to_numpy()
@@ -224,17 +229,6 @@ def _texts(column: Any, asked: Sequence[str] | None) -> list[str]:
     if asked is not None:
         unique = {text for text in unique if text.lower() not in MARKERS and text not in asked}
     return sorted(text for text in unique if text)
-
-
-def _values(texts: Sequence[str], way: Written) -> tuple[float, ...] | None:
-    """Read texts; None if one of them is not written in this way."""
-    found = []
-    for text in texts:
-        value = number_of(text, way)
-        if value is None:
-            return None
-        found.append(value)
-    return tuple(found)
 
 
 def _plain(text: str) -> str:

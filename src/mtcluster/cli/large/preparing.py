@@ -23,8 +23,7 @@ from ..console import Console
 from ..errors import InputError, input_errors
 from ..preparing import READING, Prepared, points_asked
 from ..readers import LISTS, ColumnRoles, Dataset
-from ..readers.base import DELIMITED, kind_of
-from ..readers.delimited import fractions, shows_commas
+from ..readers.delimited import doubtful_points
 from . import passes
 from .pieces import large_groups
 from .table import Pieces, Rows, opened
@@ -99,9 +98,8 @@ def _sample(table: Pieces, seed: int) -> tuple[Pieces, Rows]:
     """Read a sample of the rows; columns in which points may stand between thousands as they are written."""
     drawn = passes.draw(table, seed)
     rows = passes.sampled(table, drawn)
-    doubtful = fractions(rows.X)
-    texts = any(kind_of(path) in DELIMITED for path in table.files)
-    if not texts or not doubtful or not (table.rules.roles.points or shows_commas(rows.X)):
+    doubtful = doubtful_points(rows.X, table.files, table.rules.roles)
+    if not doubtful:
         return table, rows
     written = passes.sampled(replace(table, rules=replace(table.rules, texts=tuple(doubtful))), drawn).X
     found = tuple(name for name in doubtful if holds_strings(written[name]) and grouped(written[name]))

@@ -8,8 +8,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ...preprocessing._written import decimal_signs, grouped, reading_of
-from .base import ROLES, ColumnRoles
+from .base import DELIMITED, ROLES, ColumnRoles, kind_of
 from .tables import TableReader
 from .titles import LINES, titles_above, told_titles
 
@@ -30,16 +32,34 @@ class DelimitedReader(TableReader):
         start = start_of(path, roles.encoding)
         skip = titles_in(start) if roles.skip is None else roles.skip
         frame = read_delimited(path, kept, roles.encoding, skip)
-        doubtful = [name for name in fractions(frame) if frame.columns.tolist().count(name) == 1]
-        if doubtful and (roles.points or shows_commas(frame)):
+        doubtful = doubtful_points(frame, [path], roles)
+        if doubtful:
             texts = read_delimited(path, kept, roles.encoding, skip, doubtful)
             frame = frame.assign(**{name: texts[name] for name in doubtful if grouped(texts[name])})
         return frame, (told_titles(path, skip),) if skip and roles.skip is None else ()
 
 
-def fractions(frame: Any) -> list[str]:
-    """Name columns of numbers with a point, which may stand between thousands."""
-    return [str(name) for name, kind in zip(frame.columns, frame.dtypes, strict=True) if kind.kind == "f"]
+def doubtful_points(frame: Any, files: Sequence[Path], roles: ColumnRoles) -> list[str]:
+    """Name columns of numbers of text files whose points may stand between thousands, and have to be seen as texts."""
+    names = frame.columns.tolist()
+    found = [name for name in names if names.count(name) == 1 and _may_be_grouped(frame[name])]
+    texts = [path for path in files if kind_of(path) in DELIMITED]
+    if not found or not texts:
+        return []
+    return found if roles.points or shows_commas(frame) or any(_has_semicolons(path, roles) for path in texts) else []
+
+
+def _may_be_grouped(column: Any) -> bool:
+    """Tell whether numbers have three decimals at most, and no zero before these."""
+    values = column.dropna().to_numpy() if column.dtype.kind == "f" else np.zeros(0)
+    whole = values % 1 == 0
+    thousands = np.abs(1000 * values - np.rint(1000 * values)) < 1e-6 * np.maximum(1, np.abs(values))
+    return bool(len(values) and not whole.all() and thousands.all() and (whole | (np.abs(values) >= 1)).all())
+
+
+def _has_semicolons(path: Path, roles: ColumnRoles) -> bool:
+    start = start_of(path, roles.encoding)
+    return separator_of(without_lines(start, titles_in(start) if roles.skip is None else roles.skip)) == ";"
 
 
 def shows_commas(frame: Any) -> bool:
