@@ -225,6 +225,26 @@ def test_lines_above_the_header_are_found_and_said(run, plain, tmp_path, pieces,
     assert code == 0, err
 
 
+def test_a_column_of_texts_with_commas_has_no_title(run, tmp_path):
+    (tmp_path / "a.csv").write_text("text\na\nb, c\nd\n")
+    code, _, err = run("check", "a.csv")
+    assert (code, "above the header" in err) == (2, False)
+
+
+def test_an_anonymous_result_shows_no_value_of_a_row(run, plain, tmp_path):
+    european(plain).to_csv(tmp_path / "a.csv", index=False, sep=";")
+    code, out, err = run("fit", "a.csv", "--task", "country", *FIT, "--anonymous", "--out", "run")
+    assert (code, "is read as" in out + err) == (0, False)
+    assert "Column 'wage' of numbers with points between thousands. It is used as numbers" in out
+    assert "is read as" not in (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
+
+
+def test_a_file_that_is_no_text_is_refused_in_both_ways(run, plain, tmp_path, pieces):
+    (tmp_path / "a.csv").write_bytes(plain.to_csv(index=False).encode("utf-16"))
+    code, _, err = run("fit", "a.csv", "--task", "country", *FIT, "--quiet", *pieces, "--out", "run")
+    assert (code, "it is encoded as UTF-16" in err) == (2, True)
+
+
 def test_rows_above_the_header_of_a_sheet(run, plain, tmp_path):
     with pd.ExcelWriter(tmp_path / "a.xlsx") as book:
         plain.to_excel(book, index=False, startrow=2)

@@ -198,12 +198,19 @@ def test_a_number_cannot_be_chosen_from_three_rows(refused, table):
     refused(["--clusters auto", "at least 4 rows", "there are 3"], "fit", name, *FIT, "--clusters", "auto")
 
 
-def test_no_task_column_names_those_that_may_be_meant(refused, table):
-    refused(["--task", "'country'"], "fit", table(), "--clusters", 3, "--out", "run")
+def test_without_a_task_column_those_are_named_that_may_be_meant(run, table):
+    code, _, err = run("fit", table(), "--clusters", 3, "--refits", 0, "--out", "run")
+    assert (code, "All rows are one task. Where there are several, name its column with --task (perhaps" in err) == (
+        0,
+        True,
+    )
+    assert "'country'" in err
 
 
-def test_one_matrix_alone(refused, files):
-    refused("several", "fit", "fr.mtx", "--clusters", 3, "--out", "run")
+def test_one_matrix_alone_is_one_task(run, files):
+    code, out, err = run("fit", "fr.mtx", "--clusters", 3, "--refits", 0, "--out", "run")
+    assert (code, "All rows belong to one task" in out) == (0, True), err
+    assert "fr.mtx does not say which task each row belongs to. All rows are one task." in err
 
 
 def test_no_out(refused, table):

@@ -112,7 +112,7 @@ def refuse_stops(findings: Sequence[Finding], name: str) -> None:
 
 def without_names(findings: Sequence[Finding]) -> list[Finding]:
     """Leave out of the findings names of rows and of small tasks."""
-    named = ("ids", "small", "spelling")
+    named = ("ids", "small", "spelling", "written")
     return [
         replace(one, found=f"{one.found.split(':')[0].rstrip('.')}.") if one.kind in named else one for one in findings
     ]

@@ -79,8 +79,7 @@ class Reading:
 
     def like(self, ways: Sequence[Written], before: Written | None) -> Written | None:
         """Choose the way in which a column was written before, if it can be read so; None if not."""
-        same = [way for way in ways if before is not None and number_of(self.example, before) is not None]
-        return next((way for way in same if way.decimal == before.decimal), None) if before is not None else None
+        return None if before is None else next((way for way in ways if way.decimal == before.decimal), None)
 
     def chosen(self, ways: Sequence[Written], signs: set[str]) -> Written | None:
         """Choose a way, by the decimal signs of other columns if there are several; None if nothing tells which."""
@@ -175,7 +174,8 @@ def holds_strings(column: Any) -> bool:
 
 def has_decimals(column: Any) -> bool:
     """Tell whether a column of numbers has some that are not whole."""
-    return column.dtype.kind == "f" and bool((column.dropna() % 1 != 0).any())
+    values = column.dropna().to_numpy(dtype=np.float64) if column.dtype.kind == "f" else np.zeros(0)
+    return bool((values[np.isfinite(values)] % 1 != 0).any())
 
 
 def as_written(column: Any, way: Written, asked: Sequence[str] | None = ()) -> Any:

@@ -63,7 +63,12 @@ def titles_of(path: Path, encoding: str | None, skip: int | None) -> int:
     """Count the lines above the header of a file that are left out."""
     if kind_of(path) in PARQUET:
         return 0
-    return titles_in(start_of(path, encoding)) if skip is None else skip
+    if skip is not None:
+        return skip
+    try:
+        return titles_in(start_of(path, encoding))
+    except ValueError as error:
+        raise InputError(f"{path} cannot be read as {kind_of(path)}: {error}") from error
 
 
 def read_piece(

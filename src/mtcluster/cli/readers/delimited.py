@@ -52,6 +52,8 @@ def doubtful_points(frame: Any, files: Sequence[Path], roles: ColumnRoles) -> li
 def _may_be_grouped(column: Any) -> bool:
     """Tell whether numbers have three decimals at most, and no zero before these."""
     values = column.dropna().to_numpy() if column.dtype.kind == "f" else np.zeros(0)
+    if not np.isfinite(values).all():
+        return False
     whole = values % 1 == 0
     thousands = np.abs(1000 * values - np.rint(1000 * values)) < 1e-6 * np.maximum(1, np.abs(values))
     return bool(len(values) and not whole.all() and thousands.all() and (whole | (np.abs(values) >= 1)).all())

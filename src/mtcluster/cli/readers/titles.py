@@ -21,7 +21,8 @@ def titles_above(rows: Sequence[Sequence[Any]]) -> int:
     at = next((i for i, n in enumerate(filled) if n > 1), 0)
     if not at or not any(filled[:at]) or len(rows) == at + 1:
         return 0
-    return at if filled[at] == len(rows[at]) == max(len(row) for row in rows[at:]) else 0
+    widths = {len(row) for row, n in zip(rows[at:], filled[at:], strict=True) if n}
+    return at if widths == {filled[at]} else 0
 
 
 def told_titles(path: Path, skip: int) -> str:
