@@ -4,6 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from mtcluster.cli.readers.delimited import titles_in
+
 FIT = ("--clusters", 3, "--refits", 0)
 WAYS = ["memory", pytest.param("pieces", marks=pytest.mark.dask)]
 
@@ -223,6 +225,34 @@ def test_lines_above_the_header_are_found_and_said(run, plain, tmp_path, pieces,
     assert run("fit", "a.csv", "--task", "country", *FIT, *pieces, "--skip", 0, "--out", "no")[0] == 2
     code, _, err = run("fit", "a.csv", "--task", "country", *FIT, *pieces, "--skip", n, "--out", "asked")
     assert code == 0, err
+
+
+HEADERS = {
+    "decimal commas between semicolons": ("a;b;c\n1,5;2,5;3,5\n4,5;5,5;6,5\n", 0),
+    "a title with commas": ("Wages, prices\n\na;b;c\n1,5;2,5;3,5\n", 2),
+    "a first column without a name": (",a,b\nx,1,2\ny,3,4\n", 0),
+    "semicolons in cells": ("a,b\n1;2,3\n4;5,6\n", 0),
+    "a title in quotes": ('"Wages, by country"\na,b\n1,2\n', 1),
+    "one column": ("a\n1\n2\n", 0),
+    "blank lines alone": ("\n\na,b\n1,2\n", 0),
+    "a ragged table": ("a\n1,2\n3\n", 0),
+    "one line": ("a,b\n", 0),
+    "nothing": ("", 0),
+}
+
+
+@pytest.mark.parametrize("name", HEADERS)
+def test_where_the_header_is(name):
+    text, n = HEADERS[name]
+    assert titles_in(text) == n
+
+
+def test_files_that_write_a_column_each_in_its_own_way_are_refused(run, plain, tmp_path, pieces):
+    for country, change in {"fr": american, "de": european}.items():
+        own = change(plain[plain["country"] == country]).drop(columns="country")
+        own.to_csv(tmp_path / f"{country}.csv", index=False, sep=";" if country == "de" else ",")
+    code, _, err = run("fit", "fr.csv", "de.csv", *FIT, "--quiet", *pieces, "--out", "run")
+    assert (code, "should hold numbers" in err) == (2, True), err
 
 
 def test_a_column_of_texts_with_commas_has_no_title(run, tmp_path):

@@ -445,6 +445,12 @@ def test_other_columns_tell_how_a_column_is_read():
         assert check(pd.DataFrame({"a": two}), features=["a"], **asked).X["a"].iloc[0] == read
 
 
+def test_what_is_asked_for_leaves_clear_columns_as_they_are():
+    frame = pd.DataFrame({"a": ["3,750", "4,100"], "b": ["39,1", "40"], "c": ["1.5%", "2%"]})
+    found = check(frame, features=["a", "b", "c"], decimal=".").X
+    assert found.iloc[0].tolist() == [3750.0, 39.1, 1.5]
+
+
 def test_rows_of_totals_are_offered_and_left_out():
     frame = pd.DataFrame({"island": ["a", "b"] * 10 + ["TOTAL:"], "x": np.arange(21.0) % 7, "z": np.arange(21) % 5})
     [one] = [one for one in check(frame).findings if one.kind == "totals"]

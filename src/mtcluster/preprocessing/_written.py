@@ -71,7 +71,9 @@ class Reading:
     unit: str
 
     def asked_for(self, decimal: str | None, thousands: str | None) -> tuple[Written, ...]:
-        """List the ways that agree with what a user asks for."""
+        """List the ways that agree with what a user asks for, who does not mean columns that can be read in one way."""
+        if len(self.ways) == 1:
+            return self.ways
         ways = [way for way in self.ways if decimal is None or way.decimal == decimal]
         if thousands is not None:
             ways = [way for way in ways if way.thousands in ("", thousands) and way.decimal != thousands]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import numpy as np
 from ...preprocessing._written import decimal_signs, grouped, reading_of
 from .base import DELIMITED, ROLES, ColumnRoles, kind_of
 from .tables import TableReader
-from .titles import LINES, titles_above, told_titles
+from .titles import LINES, header_in, told_titles
 
 SEPARATORS = ",;\t|"
 MISSING_CELLS = ["", "NA", "N/A", "n/a", "NaN", "nan", "-NaN", "-nan", "null", "NULL", "<NA>", "None", "#N/A", "#NA"]
@@ -166,12 +167,8 @@ def without_lines(text: str, n: int) -> str:
 
 def titles_in(start: str) -> int:
     """Count the lines above the header of a text: they have one cell alone, and the ones below have as many as it."""
-    lines = start.splitlines()[:LINES]
-    below = [line for line in lines if line.strip()]
-    if not below:
-        return 0
-    separator = max(SEPARATORS, key=lambda sign: sum(_outside_quotes(line).count(sign) for line in below))
-    try:
-        return titles_above(list(csv.reader(lines, delimiter=separator)))
-    except csv.Error:
-        return 0
+    lines, found = start.splitlines()[:LINES], []
+    for separator in SEPARATORS:
+        with suppress(csv.Error):
+            found.append(header_in(list(csv.reader(lines, delimiter=separator))))
+    return min((at for at in found if at is not None), default=0)

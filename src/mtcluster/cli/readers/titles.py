@@ -17,12 +17,18 @@ def titles_above(rows: Sequence[Sequence[Any]]) -> int:
     >>> titles_above([["Penguins, 2024"], [], ["island", "mass"], ["Biscoe", "3750"]])
     2
     """
+    return header_in(rows) or 0
+
+
+def header_in(rows: Sequence[Sequence[Any]]) -> int | None:
+    """Find the row with the names of the columns; None if the rows below it have not as many cells."""
     filled = [sum(cell is not None and str(cell).strip() != "" for cell in row) for row in rows]
-    at = next((i for i, n in enumerate(filled) if n > 1), 0)
-    if not at or not any(filled[:at]) or len(rows) == at + 1:
+    at = next((i for i, n in enumerate(filled) if n > 1), None)
+    if at is None or {len(row) for row, n in zip(rows[at:], filled[at:], strict=True) if n} != {len(rows[at])}:
+        return None
+    if at == 0 or not any(filled[:at]):
         return 0
-    widths = {len(row) for row, n in zip(rows[at:], filled[at:], strict=True) if n}
-    return at if widths == {filled[at]} else 0
+    return at if filled[at] == len(rows[at]) and len(rows) > at + 1 else None
 
 
 def told_titles(path: Path, skip: int) -> str:
