@@ -138,7 +138,7 @@ def test_private_names_of_scikit_learn_have_one_door(name):
 
 
 def private_reads(tree):
-    """Private attributes of anything but `self` and `cls`, also those that are asked for by name."""
+    """Private attributes of anything but `self`, `cls` and `super()`, also those that are asked for by name."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute):
             name, of = node.attr, node.value
@@ -146,7 +146,7 @@ def private_reads(tree):
             name, of = getattr(node.args[1], "value", None), node.args[0]
         else:
             continue
-        own = isinstance(of, ast.Name) and of.id in ("self", "cls")
+        own = ast.unparse(of) in ("self", "cls", "super()")
         if isinstance(name, str) and name.startswith("_") and not name.startswith("__") and not own:
             yield f"line {node.lineno}: {ast.unparse(node)}"
 

@@ -2,13 +2,14 @@
 
 import sys
 
-from .cli import signals
+from .cli import signals, streams
 
 
 def run() -> int:
     """Run the command line, and return its exit code; 130 if it is stopped at any moment."""
     try:
         signals.heed()
+        streams.open_closed()
         from .cli.main import main
 
         return main()

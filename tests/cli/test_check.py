@@ -126,7 +126,7 @@ def test_small_tasks_are_left_out_when_asked(survey, run, tmp_path):
 
 def test_a_file_that_does_not_say_its_tasks_is_a_finding(messy, run):
     found = findings(run, "messy.csv")
-    assert found["no_tasks"]["stops"]
+    assert not found["no_tasks"]["stops"]
     assert "'country'" in found["no_tasks"]["done"] or "'sex'" in found["no_tasks"]["done"]
 
 

@@ -255,10 +255,13 @@ def test_separators_are_guessed_from_the_header(separator, tmp_path):
     assert frame.to_numpy().tolist() == [[1, 2, 3]]
 
 
-def test_decimal_commas_are_read_where_commas_do_not_separate(tmp_path):
-    frame = read_delimited(write(tmp_path / "t.csv", "a;b\n1,5;x\n2;y,z\n"), [])
-    assert frame["a"].tolist() == [1.5, 2.0]
-    assert frame["b"].tolist() == ["x", "y,z"]
+def test_decimal_commas_are_left_to_the_check_and_doubtful_points_are_kept(tmp_path):
+    path = write(tmp_path / "t.csv", "a;b;c;d\n1,5;x;1.250;1.5\n2;y,z;3.000;2.25\n")
+    data = read_files([path], ColumnRoles(), one_task=True)
+    assert data.X["a"].tolist() == ["1,5", "2"]
+    assert data.X["b"].tolist() == ["x", "y,z"]
+    assert data.X["c"].tolist() == ["1.250", "3.000"]
+    assert data.X["d"].tolist() == [1.5, 2.25]
 
 
 def test_missing_values_have_many_names_but_not_in_columns_that_are_kept(tmp_path):

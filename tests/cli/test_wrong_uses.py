@@ -166,7 +166,7 @@ USES = {
     "refits that are no number": (["--refits", "many"], ["--refits", "many"]),
     "more clusters than rows": (["--clusters", "121"], ["n_clusters=121"]),
     "clusters per task that are no numbers": (["--clusters-per-task", "fr:2"], ["fr:2", "TASK=N"]),
-    "clusters of some tasks": (["--clusters-per-task", "fr=2,de=3"], ["n_clusters_per_task", "'it'"]),
+    "clusters of unknown tasks": (["--clusters-per-task", "fr=2,xx=3"], ["n_clusters_per_task", "'xx'"]),
     "more clusters in a task than in all": (["--clusters-per-task", "fr=2,de=3,it=9"], ["'it'", "n_clusters=3"]),
     "clusters per task alone": (["--clusters", "auto", "--clusters-per-task", "fr=2,de=2,it=2"], "--clusters N"),
     "a metric that is not known": (["--metric", "cosine"], ["cosine", "euclidean"]),
@@ -198,12 +198,19 @@ def test_a_number_cannot_be_chosen_from_three_rows(refused, table):
     refused(["--clusters auto", "at least 4 rows", "there are 3"], "fit", name, *FIT, "--clusters", "auto")
 
 
-def test_no_task_column_names_those_that_may_be_meant(refused, table):
-    refused(["--task", "'country'"], "fit", table(), "--clusters", 3, "--out", "run")
+def test_without_a_task_column_those_are_named_that_may_be_meant(run, table):
+    code, _, err = run("fit", table(), "--clusters", 3, "--refits", 0, "--out", "run")
+    assert (code, "All rows are one task. Where there are several, name its column with --task (perhaps" in err) == (
+        0,
+        True,
+    )
+    assert "'country'" in err
 
 
-def test_one_matrix_alone(refused, files):
-    refused("several", "fit", "fr.mtx", "--clusters", 3, "--out", "run")
+def test_one_matrix_alone_is_one_task(run, files):
+    code, out, err = run("fit", "fr.mtx", "--clusters", 3, "--refits", 0, "--out", "run")
+    assert (code, "All rows belong to one task" in out) == (0, True), err
+    assert "fr.mtx does not say which task each row belongs to. All rows are one task." in err
 
 
 def test_no_out(refused, table):

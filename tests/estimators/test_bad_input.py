@@ -407,3 +407,14 @@ def test_rows_that_are_all_the_same_and_large(kind, offset):
             warnings.simplefilter("ignore", ConvergenceWarning)
             model.fit(rows, tasks=np.arange(41) % 4)
         assert np.isfinite(model.losses_).all()
+
+
+def test_tasks_of_one_row_are_told():
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    X[::2] += 50
+    with pytest.warns(UserWarning, match="There are 60 tasks of 60 rows, so the labels mean little"):
+        SPMTC(2, random_state=0).fit(X, tasks=np.arange(60))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        SPMTC(2, random_state=0).fit(X, tasks=np.arange(60) // 2)
+        SPMTC(2, random_state=0).fit(X)

@@ -382,3 +382,80 @@ def test_the_table_is_not_changed():
     before = frame.copy()
     check(frame, task="island")
     pd.testing.assert_frame_equal(frame, before)
+
+
+WRITTEN = {
+    "decimal commas": (["39,1", "40", "-3,25"], [39.1, 40.0, -3.25]),
+    "thousands and decimals": (["3.750,5", "1.200", "7"], [3750.5, 1200.0, 7.0]),
+    "groups of three": (["1,234,567", "3,750", "12"], [1234567.0, 3750.0, 12.0]),
+    "whole numbers below a thousand": (["3,750", "950", "1,200"], [3750.0, 950.0, 1200.0]),
+    "a zero before the comma": (["0,750", "3,750", "1,200"], [0.75, 3.75, 1.2]),
+    "per cent": (["39.1%", "40 %", "-3.25%"], [39.1, 40.0, -3.25]),
+    "currencies": (["$1,234.50", "-$3.10", "$7"], [1234.5, -3.1, 7.0]),
+    "blanks": (["1 234,5", "2\u202f000", "12"], [1234.5, 2000.0, 12.0]),
+    "apostrophes": (["1'234.5", "2’000", "12"], [1234.5, 2000.0, 12.0]),
+    "missing values": (["3,5", "-", "unknown", None, "4"], [3.5, np.nan, np.nan, np.nan, 4.0]),
+    "numbers beside texts": ([1.5, "2,5", 3], [1.5, 2.5, 3.0]),
+}
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_numbers_as_people_write_them(name):
+    texts, numbers = WRITTEN[name]
+    found = check(pd.DataFrame({"a": texts, "b": np.arange(len(texts)) % 2}), features=["a", "b"])
+    assert [one.kind for one in found.findings if one.kind == "written"] == ["written"]
+    np.testing.assert_array_equal(found.X["a"].to_numpy(dtype=float), numbers)
+
+
+TEXTS = {
+    "words": ["a", "b", "c"],
+    "two currencies": ["5 EUR", "7 USD", "5 EUR"],
+    "answers": ["1,2,3", "1", "2"],
+    "dates": ["01.02.2024", "02.02.2024", "03.02.2024"],
+    "per cent or not": ["50%", "0.5", "20%"],
+    "wrong groups": ["1,23,456", "1,234", "5"],
+    "codes": ["007", "008", "x1"],
+}
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_texts_that_are_no_numbers_stay_texts(name):
+    found = check(pd.DataFrame({"a": TEXTS[name], "b": [1.5, 2.5, 3.5]}), features=["a", "b"])
+    assert not [one for one in found.findings if one.kind in ("written", "two_readings")]
+    assert "a" in found.left_out or found.X["a"].dtype == object
+
+
+def test_other_columns_tell_how_a_column_is_read():
+    two = ["3,750", "4,100", "2,900"]
+    for texts in (two, ["3.750", "4.100", "2.900"], ["3.750 €", "4.100 €"]):
+        assert [one.kind for one in check(pd.DataFrame({"a": texts})).stops] == ["two_readings"]
+    for others, read in (
+        ({"b": ["1,5", "2", "3"]}, 3.75),
+        ({"b": [1.5, 2.5, 3.0]}, 3750.0),
+        ({"b": ["$1.5", "$2", "$3"]}, 3750.0),
+    ):
+        found = check(pd.DataFrame({"a": two, **others}), features=["a", "b"])
+        assert found.X["a"].iloc[0] == read
+    for asked, read in (
+        ({"decimal": ","}, 3.75),
+        ({"thousands": ","}, 3750.0),
+        ({"decimal": "."}, 3750.0),
+        ({"thousands": ""}, 3.75),
+    ):
+        assert check(pd.DataFrame({"a": two}), features=["a"], **asked).X["a"].iloc[0] == read
+
+
+def test_what_is_asked_for_leaves_clear_columns_as_they_are():
+    frame = pd.DataFrame({"a": ["3,750", "4,100"], "b": ["39,1", "40"], "c": ["1.5%", "2%"]})
+    found = check(frame, features=["a", "b", "c"], decimal=".").X
+    assert found.iloc[0].tolist() == [3750.0, 39.1, 1.5]
+
+
+def test_rows_of_totals_are_offered_and_left_out():
+    frame = pd.DataFrame({"island": ["a", "b"] * 10 + ["TOTAL:"], "x": np.arange(21.0) % 7, "z": np.arange(21) % 5})
+    [one] = [one for one in check(frame).findings if one.kind == "totals"]
+    assert (one.option, one.stops) == ("--drop-rows TOTAL:", False)
+    found = check(frame, task="island", drop_rows=["Total"])
+    assert found.rows.tolist() == list(range(20))
+    assert "dropped_rows" in found.table["kind"]
+    assert not [one for one in check(frame.assign(island="total")).findings if one.kind == "totals"]

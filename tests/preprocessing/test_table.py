@@ -417,3 +417,17 @@ def test_a_fitted_preprocessor_can_be_written_and_read_safely(tmp_path):
     again = load(tmp_path / "p.skops")
     assert (again.transform(frame, tasks=tasks) != preprocessor.transform(frame, tasks=tasks)).nnz == 0
     assert again.describe() == preprocessor.describe()
+
+
+def test_a_column_of_tasks_that_is_named_is_taken_out():
+    frame = pd.DataFrame({"island": ["a", "a", "b", "b"], "x": [1.0, 2.0, 30.0, 40.0]})
+    for scale in ("standard", "within"):
+        named = TablePreprocessor(scale=scale).fit(frame, tasks="island")
+        assert named.get_feature_names_out().tolist() == ["x"]
+        given = TablePreprocessor(scale=scale).fit(frame[["x"]], tasks=frame["island"])
+        expected = given.transform(frame[["x"]], tasks=frame["island"])
+        np.testing.assert_array_equal(named.transform(frame, tasks="island"), expected)
+        found = TablePreprocessor(scale=scale).fit_transform(frame, tasks="island")
+        np.testing.assert_array_equal(found, expected)
+    with pytest.raises(ValueError, match="tasks='iland': X has no such column; did you mean 'island'"):
+        TablePreprocessor().fit(frame, tasks="iland")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Callable, Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,8 @@ import numpy as np
 from ..core.arrays import Array
 from .readers import ColumnRoles, Dataset
 from .readers.base import OPENERS, kind_of
-from .readers.delimited import separator_of, start_of
+from .readers.delimited import separator_of, start_of, titles_in, without_lines
+from .readers.titles import LINES, titles_above
 
 Columns = dict[str, list[Any]]  # one value per row of a file, None for rows that were left out
 UNCOUNTED = "its rows could not be counted"
@@ -54,13 +56,16 @@ def _append_text(path: Path, target: Path, columns: Columns, roles: ColumnRoles)
     if suffix == ".zst":
         return UNCOUNTED
     opened, encoding = OPENERS.get(suffix, open), roles.encoding or "utf-8-sig"
-    separator, n = separator_of(start_of(path, roles.encoding)), len(next(iter(columns.values())))
+    start, n = start_of(path, roles.encoding), len(next(iter(columns.values())))
+    skip = titles_in(start) if roles.skip is None else roles.skip
+    separator = separator_of(without_lines(start, skip))
     written = "utf-8" if encoding == "utf-8-sig" else encoding
     done = 0
     with (
         opened(path, "rt", encoding=encoding, newline="") as source,
         opened(target, "wt", encoding=written, newline="") as copy,
     ):
+        copy.writelines(islice(source, skip))
         lines, writer = _records(source, separator), csv.writer(copy, delimiter=separator, lineterminator="\n")
         head = next(lines)
         writer.writerow([*head, *_free(columns, head)])
@@ -94,14 +99,17 @@ def _append_excel(path: Path, target: Path, columns: Columns, roles: ColumnRoles
     start, n = 0, len(next(iter(columns.values())))
     for name in names:
         sheet = book[name]
-        head, rows = [cell.value for cell in sheet[1]], _last_row(sheet) - 1
+        skip = roles.skip
+        if skip is None:
+            skip = titles_above([list(row) for row in sheet.iter_rows(max_row=LINES, values_only=True)])
+        head, rows = [cell.value for cell in sheet[skip + 1]], _last_row(sheet) - skip - 1
         if rows < 1:
             continue
         for j, (title, cells) in enumerate(zip(_free(columns, head), columns.values(), strict=True)):
             at = len(head) + 1 + j
-            sheet.cell(1, at, title)
+            sheet.cell(skip + 1, at, title)
             for i, cell in enumerate(cells[start : start + rows]):
-                sheet.cell(i + 2, at, cell)
+                sheet.cell(skip + i + 2, at, cell)
         start += rows
     if start != n:
         return UNCOUNTED

@@ -10,6 +10,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from .stopping import check
+from .streams import plain, say
 
 
 class Console:
@@ -26,7 +27,7 @@ class Console:
     def working(self, total: float) -> Iterator[None]:
         """Begin work of `total` units, with a progress bar if there is a terminal and rich is installed."""
         self.began, self.done, self.total = time.perf_counter(), 0.0, total
-        if self.quiet or not sys.stderr.isatty() or find_spec("rich") is None:
+        if self.quiet or sys.stderr is None or not sys.stderr.isatty() or find_spec("rich") is None:
             yield
             return
         from rich.console import Console as Terminal
@@ -62,6 +63,6 @@ class Console:
     def note(self, text: str) -> None:
         """Print a line."""
         if self._bar is not None:
-            self._bar.console.print(text, markup=False, highlight=False)
+            self._bar.console.print(plain(text), markup=False, highlight=False)
         elif not self.quiet:
-            print(text, file=sys.stderr, flush=True)
+            say(text, sys.stderr)

@@ -41,6 +41,7 @@ MAX_COLUMNS = 1000  # whose names are listed in settings.json
 def run(arguments: Namespace, console: Console) -> dict[str, Any]:
     """Read, preprocess, cluster, and write the folder of the run; returns what is printed."""
     need("skops", "files", "writing a model")
+    modelling.check_certificates(arguments)
     if is_asked_for(arguments):
         from .large.fit import run_large
 

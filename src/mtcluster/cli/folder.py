@@ -19,10 +19,12 @@ from ..core.arrays import Array, host
 from .errors import InputError
 from .layout import KNOWN, SETTINGS
 from .stopping import check, written
+from .streams import say
 
 FORMAT = 2  # of settings.json and model.skops together; 1 was written by mtcluster 0.1
 FORMULA = "=+-@"  # signs, also full-width ones, at which cells begin that spreadsheets compute
 CHECKSUM = "sha256"  # in settings.json, of everything else in it
+SHARED = "(shared)"  # the task of the centres that all tasks share; in more brackets if a task is called so
 LINES = 50_000  # rows that are converted to text at a time
 PACKAGES = ("mtcluster", "numpy", "scipy", "scikit-learn", "joblib", "pandas", "pyarrow", "skops", "anndata", "dask")
 
@@ -65,7 +67,7 @@ def new_file(path: Path, *, force: bool) -> Iterator[Path]:
 def tidy_up(out: Path) -> None:
     """Remove what stopped runs left, and say so."""
     for line in tidy(out):
-        print(line, file=sys.stderr)
+        say(line, sys.stderr)
 
 
 def _check_folder(out: Path, force: bool, ignored: str = "") -> None:
@@ -103,8 +105,17 @@ def no_formula(cell: Any) -> Any:
     --------
     >>> no_formula("=1+2"), no_formula("-5"), no_formula(" -"), no_formula("a=b"), no_formula(7)
     ("'=1+2", '-5', "' -", 'a=b', 7)
+
+    A semicolon ends a cell where spreadsheets take it for the separator:
+
+    >>> no_formula("a;=1+2")
+    "a;'=1+2"
     """
-    if not isinstance(cell, str) or cell[:1].isalnum() or not _begins_formula(cell):
+    if not isinstance(cell, str):
+        return cell
+    if ";" in cell:
+        return ";".join(map(no_formula, cell.split(";")))
+    if cell[:1].isalnum() or not _begins_formula(cell):
         return cell
     try:
         float(cell)
@@ -150,13 +161,16 @@ def center_columns(model: Any, names: list[str], in_units: Callable[..., Array],
     (m, c), tasks, Ms = fitted.sizes.shape, [str(task) for task in fitted.tasks.tolist()], fitted.centers.Ms
     own = [np.where(has, in_units(M, task), np.nan) for M, task, has in zip(Ms, tasks, fitted.has, strict=True)]
     centers = np.concatenate([*own, in_units(host(model.cluster_centers_))])
+    shared = SHARED
+    while shared in tasks:
+        shared = f"({shared})"
     total = fitted.sizes.sum(axis=0)
     sizes = np.concatenate([fitted.sizes.ravel(), total])
     few = (sizes > 0) & (sizes < least)
     hidden = few | np.tile(total < least, m + 1)  # a task without rows has the shared centre
     centers[hidden] = np.nan
     columns: dict[str, Any] = {
-        "task": np.repeat([*tasks, "(shared)"], c),
+        "task": np.repeat([*tasks, shared], c),
         "cluster": np.tile(np.arange(c), m + 1),
         "size": [None if one else round(size) for one, size in zip(few.tolist(), sizes.tolist(), strict=True)],
     }

@@ -8,7 +8,6 @@ from __future__ import annotations
 import argparse
 import errno
 import gc
-import json
 import os
 import sys
 import traceback
@@ -22,6 +21,7 @@ from . import options, stopping
 from .console import Console
 from .errors import InputError
 from .places import check_out
+from .streams import as_json, say
 
 # Commands on files: what each does, and what adds its options. Its module is imported when it is run.
 FILE_COMMANDS = {
@@ -47,6 +47,19 @@ class Parser(argparse.ArgumentParser):
         """Exit with code 2."""
         self.exit(2, f"{self.prog}: {message} (see `{self.prog} --help`)\n")
 
+    def _print_message(self, message: str, file: Any = None) -> None:
+        """Print what the parser has to say."""
+        if message:
+            say(message, sys.stderr if file is None else file, end="")
+
+    def _get_values(self, action: argparse.Action, arg_strings: list[str]) -> Any:
+        """Read the values of an argument: those of `--out=--` are no sign that positional ones follow."""
+        if action.option_strings and action.nargs is None and arg_strings == ["--"]:
+            value = self._get_value(action, "--")
+            self._check_value(action, value)
+            return value
+        return super()._get_values(action, arg_strings)
+
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run `mtcluster` with the given arguments, by default those of the process, and return its exit code."""
@@ -59,7 +72,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         from . import demo
 
         with stopping.working():
-            print(demo.run(arguments.seeds, arguments.slant, Console()))
+            say(demo.run(arguments.seeds, arguments.slant, Console()))
         return 0
     return _run(arguments)
 
@@ -97,7 +110,7 @@ def _failed(arguments: argparse.Namespace, error: BaseException, work: stopping.
         return _say(arguments, f"{_disk(error)}; {work.outcome}.", 2)
     if any("can't start new thread" in str(cause) for cause in _causes(error)):
         return _say(arguments, f"the system lets this process start no more threads; {work.outcome}.", 2)
-    traceback.print_exception(error)
+    say("".join(traceback.format_exception(error)), sys.stderr, end="")
     return _say(arguments, "this is a bug in mtcluster: please report it with the lines above.", 1)
 
 
@@ -132,7 +145,7 @@ def _flat(value: Any) -> Iterator[Any]:
 
 
 def _say(arguments: argparse.Namespace, sentence: str, code: int) -> int:
-    print(f"mtcluster {arguments.command}: {sentence}", file=sys.stderr)
+    say(f"mtcluster {arguments.command}: {sentence}", sys.stderr)
     return code
 
 
@@ -146,10 +159,11 @@ def _disk(error: OSError) -> str:
 def _print(arguments: argparse.Namespace, result: dict[str, Any], lines: Callable[[dict[str, Any]], list[str]]) -> int:
     try:
         if arguments.json:
-            print(json.dumps(result, indent=2, ensure_ascii=False))
+            say(as_json(result))
         elif not arguments.quiet or arguments.command in ("check", "compare"):
-            print("\n".join(lines(result)))
-        sys.stdout.flush()
+            say("\n".join(lines(result)))
+        if sys.stdout is not None:
+            sys.stdout.flush()
     except BrokenPipeError:  # such as `mtcluster fit ... | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from argparse import Namespace
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -85,7 +85,8 @@ def fit_model(arguments: Namespace, method: str, n_clusters: int, rows: Prepared
         raise InputError(f"--method {method} accepts at most {chosen.max_rows} rows, and there are {n}: use spmtc.")
     if has_gaps(rows.X) and not chosen.missing:
         raise no_missing_values(f"--method {method}", rows)
-    model, begun = with_options(arguments, method, chosen.make(n_clusters, arguments.seed)), console.done
+    model, begun = chosen.make(n_clusters, arguments.seed), console.done
+    model = with_options(arguments, method, model, np.unique(rows.tasks).tolist())
     console.begin(f"{method}: {count(n, 'row')}, {count(d, 'feature')}, {count(n_clusters, 'cluster')}")
     listener = Listener(method, console)
     with input_errors(), _located(arguments, rows) as X, watched(model, listener):
@@ -110,8 +111,8 @@ def no_missing_values(what: str, rows: Prepared) -> InputError:
     )
 
 
-def with_options(arguments: Namespace, method: str, model: Any) -> Any:
-    """Set the options that only some methods have."""
+def with_options(arguments: Namespace, method: str, model: Any, tasks: Sequence[str]) -> Any:
+    """Set the options that only some methods have; tasks whose number of clusters is not known may hold all."""
     for option, name in (
         ("metric", "metric"),
         ("location", "task_offset"),
@@ -123,6 +124,8 @@ def with_options(arguments: Namespace, method: str, model: Any) -> Any:
         value = LOCATIONS.get(value, value) if option == "location" else value
         if name not in model.get_params(deep=False):
             raise InputError(f"--{option.replace('_', '-')} does not go with --method {method}: use spmtc or lssmtc.")
+        if option == "clusters_per_task":
+            value = {str(task): model.n_clusters for task in tasks} | value
         model.set_params(**{name: value})
     return model
 
@@ -191,6 +194,13 @@ def connected(arguments: Namespace) -> Iterator[Any]:
             yield client
     except DaskClusterError as error:
         raise InputError(f"--scheduler {address}: {error}") from error
+
+
+def check_certificates(arguments: Namespace) -> None:
+    """Refuse certificates that no scheduler is there for."""
+    given = [name for name in ("tls_ca", "tls_cert", "tls_key") if getattr(arguments, name, None) is not None]
+    if given and arguments.scheduler is None:
+        raise InputError(f"--{given[0].replace('_', '-')} is for a Dask scheduler: add --scheduler tls://HOST:PORT.")
 
 
 def _security(arguments: Namespace) -> Any:

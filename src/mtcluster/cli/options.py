@@ -160,6 +160,12 @@ def _add_formats(group: Any) -> None:
     group.add_argument("--encoding", metavar="NAME", help="encoding of text files, such as cp1252 (default utf-8)")
     sheets = "sheet of Excel files to read (default: the first); all: every sheet, one task each unless --task is given"
     group.add_argument("--sheet", metavar="NAME|all", help=sheets)
+    lines = "lines above the header of text and Excel files (default: found where they have one cell alone)"
+    group.add_argument("--skip", type=_whole, metavar="N", help=lines)
+    comma = "sign before decimals, where columns of texts hold numbers: . or , (default: decided by their values)"
+    group.add_argument("--decimal", type=_decimal, metavar="SIGN", help=comma)
+    between = "sign between thousands there: , or . or ' or space or none (default: decided by their values)"
+    group.add_argument("--thousands", type=_thousands, metavar="SIGN", help=between)
     most = "memory that a file may take when it is unpacked, as in 16GB (default: half of this machine's)"
     group.add_argument("--max-bytes", type=_bytes, metavar="N", help=most)
 
@@ -181,6 +187,7 @@ def _add_checking(group: Any) -> None:
     group.add_argument("--dates", action="extend", type=_date_parts, metavar="A,B", help=dates)
     group.add_argument("--min-rows", type=_positive, default=1, metavar="N", help="leave out tasks with fewer rows")
     group.add_argument("--drop-unnamed", action="store_true", help="leave out rows without a task")
+    group.add_argument("--drop-rows", **lists, help="leave out rows in which a cell is one of these texts, as in Total")
     group.add_argument("--drop-duplicates", action="store_true", help="leave out rows that repeat an earlier one")
     spelling = "keep tasks apart whose names differ by case or blanks alone"
     group.add_argument("--keep-spelling", action="store_true", help=spelling)
@@ -241,6 +248,21 @@ def _bytes(text: str) -> int:
     if not number.isdecimal() or int(number) < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number of bytes such as 500MB or 16GB")
     return int(number) * unit
+
+
+def _decimal(text: str) -> str:
+    """Parse the sign before decimals."""
+    if text not in (".", ","):
+        raise argparse.ArgumentTypeError(f"{text!r} is neither . nor ,")
+    return text
+
+
+def _thousands(text: str) -> str:
+    """Parse the sign between thousands."""
+    sign = {"none": "", "space": " ", "point": ".", "comma": ","}.get(text, text)
+    if sign not in ("", " ", ".", ",", "'"):
+        raise argparse.ArgumentTypeError(f"{text!r} is none of , . ' space none")
+    return sign
 
 
 def _date_parts(text: str) -> list[str]:

@@ -12,13 +12,14 @@ from .._utils.text import count, listed
 from ..core.arrays import Array, host
 from ..inspection._outliers import usual_loss
 from ..inspection._words import named
+from ..preprocessing._written import decoded
 from . import folder
-from .cleaning import like_fit, refuse_stops
+from .cleaning import Checking, check_signs, like_fit, refuse_stops
 from .console import Console
 from .errors import InputError, input_errors
 from .loading import load_model
 from .modelling import WRITING, noted
-from .preparing import READING, told_without_values, without_values
+from .preparing import READING, points_asked, told_without_values, without_values
 from .readers import LISTS, ColumnRoles, Dataset, read_files, reader_of, with_columns
 
 
@@ -76,7 +77,7 @@ def unseen_categories(column: str, values: dict[str, int]) -> str:
 def read_like_fit(arguments: Namespace, contents: dict[str, Any]) -> Dataset:
     """Read files as those of the fit were read; a file without the column of tasks is a task of its own."""
     asked = {"task": arguments.task, "id": arguments.id}
-    roles, columns = ColumnRoles(**contents["roles"]), contents["columns"]
+    roles, columns, checking = ColumnRoles(**contents["roles"]), contents["columns"], checking_of(contents, arguments)
     roles = replace(
         roles,
         **{name: column or getattr(roles, name) for name, column in asked.items()},
@@ -84,6 +85,8 @@ def read_like_fit(arguments: Namespace, contents: dict[str, Any]) -> Dataset:
         encoding=arguments.encoding,
         sheet=arguments.sheet,
         max_bytes=arguments.max_bytes,
+        skip=arguments.skip,
+        points=points_asked(arguments) or any(way.thousands == "." for way in decoded(checking.written).values()),
         features=tuple(columns) if contents["preprocessor"].is_table_ else roles.features,
         optional=(*(name for name, column in asked.items() if column is None), *LISTS),
     )
@@ -92,11 +95,19 @@ def read_like_fit(arguments: Namespace, contents: dict[str, Any]) -> Dataset:
     data = read_files(arguments.files, roles, one_task=True)
     refuse_stops(data.findings, data.name)
     tasks = [str(task) for task in contents["model"].tasks_.tolist()]
-    data, told = like_fit(data, contents.get("checking", {}), tasks, drop_unnamed=arguments.drop_unnamed)
+    numbers = contents["preprocessor"].numbers_ if data.is_table else []
+    data, told = like_fit(data, checking, tasks, numbers, drop_unnamed=arguments.drop_unnamed)
     left_out = contents["preprocessor"].left_out_ if data.is_table else []
     notes = _other_columns(data, columns, left_out, ColumnRoles(**contents["roles"]))
     X = with_columns(data, columns, "the fit")
     return replace(data, X=X, names=columns, notes=(*data.notes, *told, *notes))
+
+
+def checking_of(contents: dict[str, Any], arguments: Namespace) -> Checking:
+    """Tell what is done about new rows: as in the fit, but for how numbers are written, which options may say."""
+    check_signs(arguments.decimal, arguments.thousands)
+    checking = Checking(**contents.get("checking", {}))
+    return replace(checking, decimal=arguments.decimal, thousands=arguments.thousands)
 
 
 def _other_columns(data: Dataset, columns: list[str], left_out: list[str], roles: ColumnRoles) -> list[str]:

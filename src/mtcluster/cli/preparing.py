@@ -24,6 +24,7 @@ from .loading import load_model
 from .methods import METHODS
 from .readers import LISTS, ColumnRoles, Dataset, read_files
 
+MOST_WORDS = 2**24  # bytes of a file of stop words
 READING = 2  # units of work, from which the time left is estimated
 
 
@@ -62,6 +63,7 @@ def prepare(arguments: Namespace, console: Console) -> Prepared:
     wanted = () if previous is None else previous["columns"]
     data, findings = cleaned(data, roles, checking, impute=arguments.impute, scale=arguments.scale, wanted=wanted)
     refuse_stops(findings, data.name)
+    checking = replace(checking, written=data.written)
     findings = without_names(findings) if anonymous else findings
     if findings:
         said = lines_of(findings)
@@ -94,7 +96,13 @@ def read(arguments: Namespace) -> tuple[ColumnRoles, Dataset]:
     lists: dict[str, Any] = {name: tuple(getattr(arguments, name) or ()) for name in LISTS}
     roles = ColumnRoles(arguments.task, arguments.id, arguments.label, **lists)
     roles = replace(roles, encoding=arguments.encoding, sheet=arguments.sheet, max_bytes=arguments.max_bytes)
+    roles = replace(roles, skip=arguments.skip, points=points_asked(arguments))
     return roles, read_files(arguments.files, roles)
+
+
+def points_asked(arguments: Namespace) -> bool:
+    """Tell whether points stand between thousands, as options say."""
+    return arguments.decimal == "," or arguments.thousands == "."
 
 
 def stop_words(asked: str) -> str | list[str] | None:
@@ -102,12 +110,16 @@ def stop_words(asked: str) -> str | list[str] | None:
     if asked in ("english", "none"):
         return None if asked == "none" else asked
     try:
-        words = Path(asked).read_text(encoding="utf-8-sig").split()
+        with Path(asked).open("rb") as file:
+            content = file.read(MOST_WORDS + 1)
+        words = content.decode("utf-8-sig").split()
     except (OSError, UnicodeDecodeError) as error:
         why = getattr(error, "strerror", None) or "it is not encoded as UTF-8"
         raise InputError(
             f"--stop-words {asked} is neither english nor none nor a file that can be read: {why}."
         ) from error
+    if len(content) > MOST_WORDS:
+        raise InputError(f"--stop-words {asked} holds more than {MOST_WORDS // 2**20} MiB: is it a list of words?")
     if not words:
         raise InputError(f"--stop-words {asked}: the file holds no word.")
     vectorizer = TfidfVectorizer(strip_accents="unicode")

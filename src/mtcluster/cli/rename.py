@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from argparse import Namespace
+from collections import Counter
 from typing import Any
 
 from .._utils.text import count, listed
@@ -34,6 +35,9 @@ def run(arguments: Namespace, console: Console) -> dict[str, Any]:
 def _renamed(summary: dict[str, Any], arguments: Namespace) -> dict[str, str]:
     """Collect the names of all clusters that have one, by their number."""
     known, names = int(summary.get("n_numbers", summary["n_clusters"])), dict(summary.get("names") or {})
+    twice = [cluster for cluster, n in Counter(cluster for cluster, _ in arguments.names).items() if n > 1]
+    if twice:
+        raise InputError(f"cluster {twice[0]} is given several names: give each cluster one.")
     for cluster, name in arguments.names:
         if not 0 <= cluster < known:
             raise InputError(f"{arguments.model} has no cluster {cluster}: its clusters are 0 to {known - 1}.")

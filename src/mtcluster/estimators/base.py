@@ -54,6 +54,7 @@ from .input import (
     fit_predict,
     open_rows,
     warn_ignored,
+    warn_small,
     within_range,
 )
 from .living import RATE, Continued, Placement, adapted, check_novelty, place_tasks, rate_of, verdict_of
@@ -226,6 +227,7 @@ class MultiTaskClusterer(
             check_gaps(self, engine)
             check_counting(engine.labels, engine.sizes, engine.summary.counting)
             check_range(engine)
+            warn_small(engine)
             from .apart import fit_apart, linked
 
             groups = linked(self.__dict__.get("match", "columns"), engine, X)

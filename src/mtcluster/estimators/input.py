@@ -32,6 +32,7 @@ from .matrices import (
 )  # fmt: skip
 from .progress import warn_user
 
+MANY_ROWS = 20  # from which so many tasks cannot be meant
 HEADROOM = 1e4  # factor by which sums of squares may grow on the way
 LOST_DIGITS = 1e-6  # part of the spread of rows that rounding may take
 Given = Any  # what a user passed: an array, a sparse matrix or a data frame, one for all tasks or one for each
@@ -114,6 +115,16 @@ def check_counting(labels: Array, sizes: list[int], counting: Any) -> None:
                 f"sample_weight is zero for all {size} rows of task {quoted(label)}: "
                 "at least one needs a positive weight."
             )
+
+
+def warn_small(engine: Engine) -> None:
+    """Say that tasks of one row or two cannot be compared: what differs between them is taken for their location."""
+    m, n = len(engine.sizes), int(sum(engine.sizes))
+    if n >= MANY_ROWS and 2 * m > n:
+        warn_user(
+            f"There are {m} tasks of {n} rows, so the labels mean little: a task is a group of rows, and differences "
+            "between tasks are taken for their location. Are these the right tasks? One group of rows needs none."
+        )
 
 
 def check_gaps(estimator: BaseEstimator, engine: Engine) -> None:

@@ -21,9 +21,9 @@ from ._input import is_table
 
 Step = Callable[[Draft], Iterator[Finding]]
 TABLE: tuple[Step, ...] = (
-    columns.cells, columns.markers, rows.unnamed, rows.spelling, rows.small_tasks, rows.repeated_rows,
-    rows.repeated_ids, columns.stand_ins, columns.dates, columns.identifiers, columns.constant, columns.copies,
-    columns.unusable, columns.truth, columns.missing, columns.scales,
+    columns.cells, rows.totals, columns.written, columns.markers, rows.unnamed, rows.spelling, rows.small_tasks,
+    rows.repeated_rows, rows.repeated_ids, columns.stand_ins, columns.dates, columns.identifiers, columns.constant,
+    columns.copies, columns.unusable, columns.truth, columns.missing, columns.scales,
 )  # fmt: skip
 MATRIX: tuple[Step, ...] = (rows.unnamed, rows.spelling, rows.small_tasks, rows.repeated_ids, matrices.numbers)
 LEFT_OUT = ("identifier", "constant", "alike", "copies")  # kinds of findings whose columns --features would keep
@@ -45,6 +45,9 @@ def check(
     drop_unnamed: bool = False,
     drop_duplicates: bool = False,
     keep_spelling: bool = False,
+    decimal: str | None = None,
+    thousands: str | None = None,
+    drop_rows: Sequence[str] = (),
 ) -> TableCheck:
     """Check a table before it is clustered, as `mtcluster check` and `mtcluster fit` do.
 
@@ -80,6 +83,13 @@ def check(
         Whether rows without a task, and rows that repeat an earlier one, are left out.
     keep_spelling : bool, default=False
         Whether tasks stay apart whose names differ by case or blanks alone.
+    decimal : {".", ","}, optional
+        The sign before decimals in columns of texts that are numbers. None: decided for each column from all its
+        values, and from other columns where these can be read in two ways.
+    thousands : {",", ".", " ", "'", ""}, optional
+        The sign between thousands, likewise; "": none.
+    drop_rows : sequence of str, default=()
+        Texts such as "Total": rows with a cell that holds one of them are left out.
 
     Returns
     -------
@@ -122,6 +132,11 @@ def check(
         drop_unnamed=drop_unnamed,
         drop_duplicates=drop_duplicates,
         keep_spelling=keep_spelling,
+        decimal=decimal,
+        thousands=thousands,
+        drop_rows=tuple(drop_rows),
+        written=(),
+        typed=False,
         task_column=f"column {task!r}" if isinstance(task, str) else "task",
         id_column=f"column {id!r}" if isinstance(id, str) else "id",
         where=lambda row: f"row {row}",
@@ -140,7 +155,7 @@ def examined(draft: Draft) -> TableCheck:
         replace(one, option=option("--features", *kept, *one.columns)) if one.kind in LEFT_OUT else one
         for one in sorted(draft.findings, key=lambda one: not one.stops)
     ]
-    return TableCheck(findings, draft.X, draft.tasks, draft.rows, draft.left_out)
+    return TableCheck(findings, draft.X, draft.tasks, draft.rows, draft.left_out, draft.written)
 
 
 def _used(X: Any, roles: Sequence[Any], features: Sequence[str], text: Sequence[str]) -> list[str]:

@@ -11,12 +11,13 @@ from scipy import sparse
 from .._utils.text import count, listed
 from ..core.arrays import Array
 from ._cells import told_cells
-from ._columns import TableError, as_numbers, column_kind, holds_dates, holds_texts, mostly_numbers
+from ._columns import TableError, as_computed, as_numbers, column_kind, holds_dates, holds_texts, mostly_numbers
 from ._dates import dates_in
 from ._draft import Draft
 from ._findings import Finding, one_option, option, shown
 from ._identifiers import ENOUGH_ROWS, identifier, ranks
 from ._markers import without_markers
+from ._written import POINTS, Written, as_written, decimal_signs, has_decimals, reading_of
 
 MANY = 8  # columns whose missing values are told one by one
 APART = 10.0  # ratio of the spread of a feature to the usual one, from which it dominates
@@ -29,6 +30,37 @@ def cells(draft: Draft) -> Iterator[Finding]:
     """Columns of bytes, which are texts if they are encoded as UTF-8, and of lists and the like."""
     draft.X, found = told_cells(draft.X, draft.where)
     yield from found
+
+
+def written(draft: Draft) -> Iterator[Finding]:
+    """Numbers with decimal commas, signs between thousands, per cent signs or currencies."""
+    readings = {name: reading_of(draft.X[name], draft.missing) for name in draft.X.columns if name not in draft.text}
+    found = {name: one for name, one in readings.items() if one is not None and not one.plain}
+    signs = decimal_signs(one for one in readings.values() if one is not None)
+    if not draft.typed and any(has_decimals(draft.X[name]) for name in draft.X.columns):
+        signs.add(".")
+    decided: dict[str, Written] = {}
+    told: dict[tuple[Written, bool, str], list[str]] = {}
+    for name, one in found.items():
+        ways = one.asked_for(draft.decimal, draft.thousands)
+        way = one.chosen(ways, signs)
+        if way is not None:
+            decided[name] = way
+            if way != POINTS or one.per_cent or one.unit:
+                told.setdefault((way, one.per_cent, one.unit), []).append(name)
+        elif len(ways) > 1:
+            what = f"{one.example!r} as {one.shown(ways[0])} or as {one.shown(ways[1])}"
+            to = f"{ways[0].options()} makes it {one.shown(ways[0])}; to make it {one.shown(ways[1])}:"
+            two = f"Column {shown(name)} can be read in two ways, {what}, and no other column tells which."
+            yield Finding("two_readings", (name,), two, to, ways[1].options(), stops=True)
+    draft.X = draft.X.assign(**{name: as_written(draft.X[name], way, draft.missing) for name, way in decided.items()})
+    draft.written = tuple(way.coded(name) for name, way in decided.items())
+    for (way, _, _), names in told.items():
+        one = found[names[0]]
+        other = next((other for other in one.ways if other != way), None)
+        what = f"{_columns(names)} of numbers {one.named(way)}: {one.example!r} is read as {one.shown(way)}."
+        change = option("--drop", *names) if other is None else other.options()
+        yield Finding("written", tuple(names), what, f"{_are('used as numbers', names)} ({way.options()}).", change)
 
 
 def markers(draft: Draft) -> Iterator[Finding]:
@@ -132,7 +164,9 @@ def constant(draft: Draft) -> Iterator[Finding]:
     codes, several = draft.codes(), len(np.unique(draft.codes())) > 1
     for name in draft.describing():
         column = draft.X[name]
-        kinds = column.nunique() + (draft.impute and bool(column.isna().any()) and column.dtype.kind not in "iuf")
+        kinds = as_computed(column).nunique() + (
+            draft.impute and bool(column.isna().any()) and column.dtype.kind not in "iuf"
+        )
         if column.isna().all():
             empty.append(name)
         elif kinds == 1:
@@ -187,8 +221,13 @@ def _copies_with_gaps(draft: Draft, names: list[str]) -> dict[str, str]:
 
 def unusable(draft: Draft) -> Iterator[Finding]:
     """Columns that cannot be turned into numbers."""
+    unread = {name for one in draft.findings if one.kind == "two_readings" for name in one.columns}
     for name in draft.X.columns:
-        if name in draft.text or (draft.dates and (holds_dates(draft.X[name]) or _written(draft.X[name]))):
+        if (
+            name in unread
+            or name in draft.text
+            or (draft.dates and (holds_dates(draft.X[name]) or _written(draft.X[name])))
+        ):
             continue
         try:
             if column_kind(draft.X[name]) == "number":

@@ -11,6 +11,7 @@ import numpy as np
 
 from .._utils.text import count, listed
 from ..core.arrays import Array
+from ._written import mostly_written
 
 MAX_CATEGORIES = 50  # different values of a column that is one-hot encoded
 MIN_NUMBERS = 0.5  # share of numbers above which the other values of a column are mistakes, not categories
@@ -95,6 +96,11 @@ def as_numbers(column: Any) -> Array:
     return values
 
 
+def as_computed(column: Any) -> Any:
+    """Read a column as it is computed with: whole numbers that floats cannot tell apart are one."""
+    return column.astype(np.float64) if column.dtype.kind in "iu" and not column.isna().any() else column
+
+
 def as_categories(column: Any) -> Array:
     """Write a column as strings; whole numbers are written as such, even if a missing value made them floats."""
     whole = column.dtype.kind == "f" and bool((column.dropna() % 1 == 0).all())
@@ -165,6 +171,9 @@ def _refuse_mistakes(column: Any, min_numbers: float) -> None:
     given = column.notna().to_numpy()
     parsed = pd.to_numeric(column.astype(object), errors="coerce").notna().to_numpy()
     commas = column.astype(str).str.fullmatch(r"\s*[+-]?[\d.]*\d,\d+\s*").to_numpy(dtype=bool)
+    readable = mostly_written(column)
+    if readable is not None and readable.sum() > (parsed | commas).sum():
+        parsed, commas = readable, np.zeros_like(commas)
     wrong = np.flatnonzero(given & ~parsed)
     if not len(wrong) or (parsed | commas).sum() <= min_numbers * given.sum():
         return

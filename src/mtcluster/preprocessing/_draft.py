@@ -32,6 +32,11 @@ class Draft:
     drop_unnamed: bool
     drop_duplicates: bool
     keep_spelling: bool
+    decimal: str | None  # the sign before decimals, if the user has named it
+    thousands: str | None  # the sign between thousands, likewise; "": none
+    drop_rows: tuple[str, ...]  # texts of cells whose rows are left out
+    written: tuple[str, ...]  # how numbers of columns of texts are written, as `Written.coded` has it
+    typed: bool  # whether cells have types of their own, which say nothing on how texts are written
     task_column: str  # how the column of tasks is called in a message
     id_column: str
     where: Callable[[int], str]  # how a row of the table is called in a message

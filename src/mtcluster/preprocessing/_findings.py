@@ -65,6 +65,9 @@ class TableCheck:
         Their positions in the table that was given.
     left_out : list of str
         Columns that are not used.
+    written : tuple of str
+        How the numbers of columns of texts are written: the sign before decimals, that between thousands (0: none), and
+        the column.
     table : Table
         The findings by columns: kind, columns, found, done, option, stops.
     """
@@ -74,6 +77,7 @@ class TableCheck:
     tasks: Array | None
     rows: Array
     left_out: list[str] = field(default_factory=list)
+    written: tuple[str, ...] = field(default=(), repr=False)
 
     @property
     def table(self) -> Table:

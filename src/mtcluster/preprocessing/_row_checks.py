@@ -9,13 +9,55 @@ import numpy as np
 
 from .._utils.text import count, listed
 from ._draft import Draft
-from ._findings import Finding, shown
+from ._findings import Finding, option, shown
 from ._spelling import spellings
+from ._written import holds_strings
 
 COINCIDENCES = 3.0  # times as many repeated rows as chance would give that are no coincidence
 SHOWN_SPELLINGS = 6  # names with several spellings that are listed
 MANY_ROWS = 20  # rows of a table from which so many tasks cannot be meant
+TOTALS = frozenset({  # words of rows that sum up others
+    "total", "totals", "grand total", "subtotal", "sum", "average", "mean", "gesamt", "insgesamt", "summe",
+    "gesamtsumme", "zwischensumme", "durchschnitt", "mittelwert", "somme", "moyenne", "totale", "suma", "promedio",
+    "totaal", "gemiddelde",
+})  # fmt: skip
 SMALL = 5  # rows of a task that cannot be recognised as related or not
+
+
+def totals(draft: Draft) -> Iterator[Finding]:
+    """Rows that sum up others, and rows that the user wants to be left out."""
+    texts = {name: draft.X[name] for name in draft.X.columns if holds_strings(draft.X[name])}
+    others = {"\0task": draft.tasks, "\0id": draft.ids}
+    columns = [(name, column.to_numpy(dtype=object)) for name, column in texts.items()]
+    columns += [(name, values) for name, values in others.items() if values is not None]
+    asked = frozenset(map(_bare, draft.drop_rows))
+    drop, sums = np.zeros(len(draft.rows), dtype=bool), np.zeros(len(draft.rows), dtype=bool)
+    found: dict[str, str] = {}
+    for name, values in columns:
+        words = {value: _bare(value) for value in set(values) if isinstance(value, str)}
+        known = {value for value, word in words.items() if word in TOTALS and name not in draft.text}
+        for mask, wanted in ((drop, {value for value, word in words.items() if word in asked}), (sums, known)):
+            if wanted:
+                mask |= np.array([isinstance(value, str) and value in wanted for value in values])
+        for value in sorted(known):
+            found.setdefault(value.strip(), {"\0task": draft.task_column, "\0id": draft.id_column}.get(name, name))
+    sums &= ~drop
+    n, few = int(sums.sum()), max(1, len(np.unique(draft.codes())), len(sums) // MANY_ROWS)
+    if found and 0 < n <= few:
+        first = draft.where(int(draft.rows[sums.argmax()]))
+        told = listed(f"{word!r}" for word in found)
+        what = f"{count(n, 'row')} that may sum up others ({told}), first {first}."
+        yield Finding("totals", (), what, f"{_are(n)} used as other rows are.", option("--drop-rows", *found))
+    if drop.any() and not drop.all():
+        told = listed(map(repr, draft.drop_rows))
+        where = draft.where(int(draft.rows[drop.argmax()]))
+        draft.keep(np.flatnonzero(~drop))
+        n = int(drop.sum())
+        yield Finding("dropped_rows", (), f"{count(n, 'row')} with {told}, first {where}.", f"{_are(n)} left out.")
+
+
+def _bare(text: str) -> str:
+    return " ".join(text.casefold().strip(" :.*=-").split())
 
 
 def unnamed(draft: Draft) -> Iterator[Finding]:

@@ -14,7 +14,7 @@ import numpy as np
 from sklearn.preprocessing import StandardScaler
 
 from ..core.arrays import Array
-from ._columns import MAX_CATEGORIES, TableError, as_categories, as_frame
+from ._columns import MAX_CATEGORIES, TableError, as_categories, as_computed, as_frame
 from ._table import TablePreprocessor
 
 VARIED = 2  # different values of a column after which it is known not to be constant
@@ -144,7 +144,7 @@ def _given(preprocessor: TablePreprocessor, column: Any) -> Any:
 
 
 def _values(column: Any) -> frozenset[str]:
-    return _few(map(str, column.dropna().unique()[:VARIED]))
+    return _few(map(str, as_computed(column).dropna().unique()[:VARIED]))
 
 
 def _few(values: Any) -> frozenset[str]:

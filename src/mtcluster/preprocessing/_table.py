@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._sklearn_compat import StrOptions
 from .._utils.restoring import restores
+from .._utils.tasks import column_of_tasks
 from .._utils.text import count, listed
 from ..core.arrays import Array
 from ._columns import MISSING_CATEGORY, TableError, as_categories, as_frame, column_kind, counts_listed
@@ -130,8 +131,8 @@ class TablePreprocessor(InputMixin, DatesMixin, NumbersMixin, OneToOneFeatureMix
             The table, or a matrix of numbers.
         y : None
             Ignored.
-        tasks : array-like of shape (n_samples,), default=None
-            The task of each row, for `scale="within"`.
+        tasks : array-like of shape (n_samples,) or str, default=None
+            The task of each row, for `scale="within"`, or the name of the column that holds it, which is taken out.
 
         Returns
         -------
@@ -161,6 +162,7 @@ class TablePreprocessor(InputMixin, DatesMixin, NumbersMixin, OneToOneFeatureMix
             The numbers; sparse if they include TF-IDF weights, or if the matrix was sparse.
         """
         self._validate_params()
+        X, tasks = column_of_tasks(X, tasks)
         self.is_table_ = is_table(X)
         self.left_out_: list[str] = []
         self.numbers_: list[str] = []
@@ -191,8 +193,8 @@ class TablePreprocessor(InputMixin, DatesMixin, NumbersMixin, OneToOneFeatureMix
         ----------
         X : DataFrame, array-like or sparse matrix of shape (n_samples, n_columns)
             Rows with the columns seen during `fit`.
-        tasks : array-like of shape (n_samples,), default=None
-            The task of each row, for `scale="within"`.
+        tasks : array-like of shape (n_samples,) or str, default=None
+            The task of each row, for `scale="within"`, or the name of the column that holds it, which is taken out.
 
         Returns
         -------
@@ -201,6 +203,7 @@ class TablePreprocessor(InputMixin, DatesMixin, NumbersMixin, OneToOneFeatureMix
             there, unless missing values are filled.
         """
         check_is_fitted(self)
+        X, tasks = column_of_tasks(X, tasks)
         X = self._checked(X, reset=False)
         if not self.is_table_:
             return self._transform_numbers(X, tasks)

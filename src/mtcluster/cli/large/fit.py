@@ -67,7 +67,8 @@ def run_large(arguments: Namespace, console: Console) -> dict[str, Any]:
 def fit_model(arguments: Namespace, n_clusters: int, large: Large, console: Console) -> Any:
     """Fit the model, whose values per row are Dask arrays."""
     method = arguments.method
-    model = modelling.with_options(arguments, method, METHODS[method].make(n_clusters, arguments.seed))
+    model = METHODS[method].make(n_clusters, arguments.seed)
+    model = modelling.with_options(arguments, method, model, large.table.tasks)
     n, d = large.X.shape
     begun = console.done
     console.begin(f"{method}: {count(n, 'row')}, {count(d, 'feature')}, {count(n_clusters, 'cluster')}")

@@ -12,6 +12,7 @@ from ...core.arrays import Array
 from ...preprocessing import TableError, TablePreprocessor
 from ...preprocessing._statistics import Statistics, statistics_of
 from ..errors import InputError
+from ..readers.joining import stacked
 from .pieces import Piece
 from .table import Pieces, Rows, Rules, count_tasks, read_rows, refused, without_missing
 
@@ -49,7 +50,6 @@ def draw(table: Pieces, seed: int) -> list[dict[str, Array]]:
 
 def sampled(table: Pieces, drawn: Sequence[dict[str, Array] | Array]) -> Rows:
     """Take some rows of each piece, at their numbers among all rows of all files."""
-    import pandas as pd
     from dask import compute, delayed
 
     from ...engines.dask import run
@@ -58,7 +58,7 @@ def sampled(table: Pieces, drawn: Sequence[dict[str, Array] | Array]) -> Rows:
     some = [j for j, own in enumerate(drawn) if len(own)]
     [parts] = run(compute, [delayed(pick)(table.pieces[j], rules, drawn[j]) for j in some])
     first = table.firsts
-    X = pd.concat([part.X for part in parts], ignore_index=True)
+    X = stacked([part.X for part in parts])
     X = X.assign(**{name: _as_one(X[name], [part.X[name] for part in parts]) for name in X.columns})
     ids, classes = (
         None if getattr(parts[0], name) is None else np.concatenate([getattr(part, name) for part in parts])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -15,10 +14,12 @@ from ...preprocessing import TableError
 from ...preprocessing._cells import single_values
 from ..errors import ADVICE, InputError
 from ..readers.base import kind_of
-from ..readers.delimited import MISSING_CELLS, separator_of
+from ..readers.delimited import MISSING_CELLS, separator_of, start_of, titles_in
+from ..readers.tables import ROW, check_names, nameless
 
 PIECE_BYTES = 2**24  # bytes of a piece as floats
-PARQUET, DELIMITED = (".parquet", ".pq"), (".csv", ".tsv", ".tab", ".txt")
+PARQUET = (".parquet", ".pq")
+NAMELESS = ("", "Unnamed: 0")  # how a first column without a name is called in files
 ATTEMPTS = 3  # to read a piece, as file systems of networks may fail once
 MANY_PIECES = 4  # pieces of one row group from which on it is told that reading takes long
 
@@ -42,24 +43,44 @@ class Piece:
         return kind_of(Path(self.path)) in PARQUET
 
 
-def columns_in(path: Path, encoding: str | None) -> list[str]:
+def columns_in(path: Path, encoding: str | None, skip: int | None = None) -> list[str]:
     """Find the names of the columns of a file, of which little is read."""
     if kind_of(path) in PARQUET:
-        return [name.strip() for name in _parquet(path).schema_arrow.names if not name.startswith("__index_level_")]
-    header = _header(path)
-    return [str(name).strip() for name in _parse(header, b"", [], encoding).columns]
+        names = [name for name in _parquet(path).schema_arrow.names if not name.startswith("__index_level_")]
+    else:
+        names = list(_parse(_header(path, encoding, skip)[0], b"", [], encoding).columns)
+    names = _called(names)
+    check_names(path, names)
+    return names
 
 
-def cut(path: Path, columns: Sequence[str]) -> list[Piece]:
+def cut(path: Path, columns: Sequence[str], encoding: str | None = None, skip: int | None = None) -> list[Piece]:
     """Read the pieces of a file of which some columns are used."""
-    return _cut_parquet(path, columns) if kind_of(path) in PARQUET else _cut_text(path)
+    return _cut_parquet(path, columns) if kind_of(path) in PARQUET else _cut_text(path, encoding, skip)
 
 
-def read_piece(piece: Piece, columns: Sequence[str], kept: Sequence[str], encoding: str | None) -> Any:
-    """Take some columns of a piece as a data frame; those that are `kept` are texts in a text file."""
+def titles_of(path: Path, encoding: str | None, skip: int | None) -> int:
+    """Count the lines above the header of a file that are left out."""
+    if kind_of(path) in PARQUET:
+        return 0
+    if skip is not None:
+        return skip
+    try:
+        return titles_in(start_of(path, encoding))
+    except ValueError as error:
+        raise InputError(f"{path} cannot be read as {kind_of(path)}: {error}") from error
+
+
+def read_piece(
+    piece: Piece, columns: Sequence[str], kept: Sequence[str], encoding: str | None, texts: Sequence[str] = ()
+) -> Any:
+    """Take some columns of a piece as a data frame; those that are `kept` are texts in a text file, and so are `texts`.
+
+    Of the columns that are `kept` only empty cells are missing.
+    """
     for left in reversed(range(ATTEMPTS)):
         try:
-            frame = _read_parquet(piece, columns) if piece.is_parquet else _read_text(piece, kept, encoding)
+            frame = _read_parquet(piece, columns) if piece.is_parquet else _read_text(piece, kept, encoding, texts)
             break
         except MemoryError:
             raise
@@ -71,7 +92,6 @@ def read_piece(piece: Piece, columns: Sequence[str], kept: Sequence[str], encodi
                 raise
             reason = " ".join(str(error).split())[:200] or type(error).__name__
             raise InputError(f"{piece.path} cannot be read: {reason}") from error
-    frame.columns = [str(name).strip() for name in frame.columns]
     lacking = [name for name in columns if name not in frame.columns]
     if lacking:
         raise InputError(f"{piece.path} has no column {lacking[0]!r} any more: was it changed meanwhile?")
@@ -79,6 +99,12 @@ def read_piece(piece: Piece, columns: Sequence[str], kept: Sequence[str], encodi
         return single_values(frame[list(columns)])
     except TableError as error:
         raise InputError(f"{piece.path}: {error.problem}: {ADVICE[error.kind]}.") from error
+
+
+def _called(names: Sequence[Any]) -> list[str]:
+    """Names of columns as they are used: a first one without a name holds the ids of the rows."""
+    found = [str(name).strip() for name in names]
+    return [ROW, *found[1:]] if found and nameless(found[0]) else found
 
 
 def large_groups(pieces: Sequence[Piece]) -> list[str]:
@@ -129,13 +155,16 @@ def _read_parquet(piece: Piece, columns: Sequence[str]) -> Any:
     import pyarrow as pa
 
     file = _parquet(piece.path)
-    names = [name for name in file.schema_arrow.names if name.strip() in columns]
+    known = file.schema_arrow.names
+    names = [name for name, called in zip(known, _called(known), strict=True) if called in columns]
     whole = sum(file.metadata.row_group(g).num_rows for g in piece.groups) == piece.n_rows
     if whole:
         table = file.read_row_groups(list(piece.groups), columns=names, use_threads=False)
     else:
         table = pa.Table.from_batches(_batches(file, piece, names))
-    return table.to_pandas(ignore_metadata=True, use_threads=False, split_blocks=True, self_destruct=True)
+    called = [name for name in _called(known) if name in columns]
+    frame = table.to_pandas(ignore_metadata=True, use_threads=False, split_blocks=True, self_destruct=True)
+    return frame.set_axis(called, axis=1)
 
 
 def _batches(file: Any, piece: Piece, names: list[str]) -> list[Any]:
@@ -151,19 +180,23 @@ def _batches(file: Any, piece: Piece, names: list[str]) -> list[Any]:
     return found
 
 
-def _header(path: Path) -> bytes:
+def _header(path: Path, encoding: str | None, skip: int | None) -> tuple[bytes, int]:
+    """Read the line with the names of the columns, and find the byte where it ends."""
     with path.open("rb") as file:
-        return file.readline()
+        for _ in range(titles_of(path, encoding, skip)):
+            file.readline()
+        header = file.readline()
+        return header, file.tell()
 
 
-def _cut_text(path: Path) -> list[Piece]:
+def _cut_text(path: Path, encoding: str | None, skip: int | None) -> list[Piece]:
     """Ranges of bytes; a line belongs to the range in which it begins."""
-    header, size = _header(path), path.stat().st_size
-    starts = [*range(len(header), size, PIECE_BYTES // 2), size]
+    (header, end), size = _header(path, encoding, skip), path.stat().st_size
+    starts = [*range(end, size, PIECE_BYTES // 2), size]
     return [Piece(str(path), start=start, stop=stop, header=header) for start, stop in pairwise(starts)]
 
 
-def _read_text(piece: Piece, kept: Sequence[str], encoding: str | None) -> Any:
+def _read_text(piece: Piece, kept: Sequence[str], encoding: str | None, texts: Sequence[str]) -> Any:
     with open(piece.path, "rb") as file:
         file.seek(piece.start - 1)
         begin = piece.start if file.read(1) == b"\n" else piece.start + len(file.readline())
@@ -171,27 +204,27 @@ def _read_text(piece: Piece, kept: Sequence[str], encoding: str | None) -> Any:
         body = file.read(max(piece.stop - begin, 0))
         if body and not body.endswith(b"\n"):
             body += file.readline()
-    return _parse(piece.header, body, kept, encoding)
+    return _parse(piece.header, body, kept, encoding, texts)
 
 
-def _parse(header: bytes, body: bytes, kept: Sequence[str], encoding: str | None) -> Any:
+def _parse(header: bytes, body: bytes, kept: Sequence[str], encoding: str | None, texts: Sequence[str] = ()) -> Any:
     """Lines of a text file as a data frame; only empty cells of columns that are `kept` are missing there."""
     import pyarrow as pa
     import pyarrow.csv
 
     text = header.decode(encoding or "utf-8-sig", errors="replace")
     separator = separator_of(text)
-    comma = separator != "," and re.search(rb"[;\t|]\s*-?\d+,\d+\s*([;\t|]|\r?\n)", body[: 2**16]) is not None
     convert = pa.csv.ConvertOptions(
-        column_types={name: pa.string() for name in kept},
+        column_types={name: pa.string() for name in (*kept, *texts, *(NAMELESS if ROW in kept else ()))},
         null_values=MISSING_CELLS,
         strings_can_be_null=False,
-        decimal_point="," if comma else ".",
     )
     read = pa.csv.ReadOptions(encoding=encoding or "utf8", use_threads=False, block_size=2**24)
     parse = pa.csv.ParseOptions(delimiter=separator)
     frame = pa.csv.read_csv(io.BytesIO(header + body), read, parse, convert).to_pandas(use_threads=False)
-    for name in frame.columns:
-        if frame[name].dtype.kind == "O" or str(frame[name].dtype) in ("str", "string"):
-            frame[name] = frame[name].mask(frame[name].isin([""] if name in kept else MISSING_CELLS))
+    frame.columns = _called(frame.columns)
+    for j, name in enumerate(frame.columns):
+        column = frame.iloc[:, j]
+        if column.dtype.kind == "O" or str(column.dtype) in ("str", "string"):
+            frame.isetitem(j, column.mask(column.isin([""] if name in kept else MISSING_CELLS)))
     return frame

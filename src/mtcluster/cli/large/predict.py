@@ -14,12 +14,13 @@ import numpy as np
 from ..._utils.text import count, listed
 from ...core.arrays import host
 from ...preprocessing._spelling import plain_name
+from ...preprocessing._written import decoded
 from ..cleaning import Checking, refuse_stops
 from ..console import Console
 from ..errors import InputError, input_errors
 from ..folder import placing, tidy_up
 from ..modelling import WRITING, noted
-from ..predict import unseen_categories
+from ..predict import checking_of, unseen_categories
 from ..preparing import READING
 from ..readers import ColumnRoles
 from . import passes, place
@@ -44,7 +45,12 @@ def run_large(arguments: Namespace, contents: dict[str, Any], console: Console) 
         n_features, dtype = len(preprocessor.get_feature_names_out()), host(model.task_centers_).dtype
         X, tasks, told = arrays_of(table, preprocessor, n_features, dtype, values)
         unseen = passes.unseen(table, preprocessor).items()
-        notes += [*large_groups(table.pieces), *told, *(unseen_categories(name, found) for name, found in unseen)]
+        notes += [
+            *table.notes,
+            *large_groups(table.pieces),
+            *told,
+            *(unseen_categories(name, found) for name, found in unseen),
+        ]
         console.finish(READING)
         console.begin(f"labelling {count(table.n_rows, 'row')}")
         with noted() as warned, input_errors():
@@ -75,15 +81,19 @@ def _labelled(out: Path, table: Pieces, model: Any, X: Any, tasks: Any) -> Any:
 def _table_like_fit(arguments: Namespace, contents: dict[str, Any]) -> tuple[Pieces, list[str]]:
     """Read the pieces of files with the columns and the names of tasks of the fit, and notes about them."""
     asked = {"task": arguments.task, "id": arguments.id}
-    before, checking = ColumnRoles(**contents["roles"]), Checking(**contents.get("checking", {}))
+    before, checking = ColumnRoles(**contents["roles"]), checking_of(contents, arguments)
+    if arguments.decimal is not None or arguments.thousands is not None:
+        raise InputError("--decimal and --thousands do not go with --out-of-core: numbers are read as in the fit.")
     roles = ColumnRoles(
         **{name: column or getattr(before, name) for name, column in asked.items()},
         features=tuple(contents["columns"]),
         optional=tuple(name for name, column in asked.items() if column is None),
         encoding=arguments.encoding,
+        skip=arguments.skip,
     )
     table = opened(arguments.files, roles, new_rows=True)
-    rules = replace(table.rules, names=tuple(contents["columns"]), missing=checking.missing)
+    rules = replace(table.rules, names=tuple(contents["columns"]), missing=checking.missing, written=checking.written)
+    rules = replace(rules, texts=tuple(name for name, way in decoded(checking.written).items() if way.thousands == "."))
     how = Checking(drop_unnamed=arguments.drop_unnamed, keep_spelling=True)
     table, findings = named(replace(table, rules=rules), how)
     unnamed = [one for one in findings if one.kind == "unnamed"]

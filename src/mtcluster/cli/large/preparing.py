@@ -17,18 +17,28 @@ from ...preprocessing._columns import counts_listed
 from ...preprocessing._findings import lines_of, shown
 from ...preprocessing._row_checks import told_small, told_spellings, told_unnamed
 from ...preprocessing._statistics import Statistics, complete
+from ...preprocessing._written import grouped, holds_strings
 from ..cleaning import Checking, cleaned, refuse_stops
 from ..console import Console
 from ..errors import InputError, input_errors
-from ..preparing import READING, Prepared
+from ..preparing import READING, Prepared, points_asked
 from ..readers import LISTS, ColumnRoles, Dataset
+from ..readers.delimited import doubtful_points
 from . import passes
 from .pieces import large_groups
 from .table import Pieces, Rows, opened
 
-REFUSED = ("previous", "anonymous", "drop_duplicates", "text", "tfidf", "sheet")  # options that need all rows at once
+REFUSED = (
+    "previous",
+    "anonymous",
+    "drop_duplicates",
+    "drop_rows",
+    "text",
+    "tfidf",
+    "sheet",
+)  # options that need all rows at once
 MOST_TASKS = 2000
-ROWS_ALONE = ("repeated_rows", "spelling", "small", "unnamed", "tasks")  # findings that a sample cannot tell
+ROWS_ALONE = ("repeated_rows", "spelling", "small", "unnamed", "tasks", "totals")  # findings that a sample cannot tell
 PER_ROW = 100  # bytes of values per row that are kept beside the prepared rows
 
 
@@ -58,11 +68,12 @@ def prepare(arguments: Namespace, console: Console, folder: Path | None) -> Larg
     console.begin(f"reading the tasks of {count(len(arguments.files), 'file')}")
     lists: dict[str, Any] = {name: tuple(getattr(arguments, name) or ()) for name in LISTS}
     roles = ColumnRoles(arguments.task, arguments.id, arguments.label, **lists, encoding=arguments.encoding)
+    roles = replace(roles, skip=arguments.skip, points=points_asked(arguments))
     checking = Checking.of(arguments)
     table, findings = named(opened(arguments.files, roles), checking)
     refuse_stops(findings, table.name)
     console.begin(f"reading a sample of {count(table.n_rows, 'row')}")
-    rows = passes.sampled(table, passes.draw(table, arguments.seed))
+    table, rows = _sample(table, arguments.seed)
     data = dataset_of(table, rows)
     console.begin("reading all rows for means, standard deviations and categories")
     found = _fitted(arguments, table, data, checking)
@@ -73,12 +84,27 @@ def prepare(arguments: Namespace, console: Console, folder: Path | None) -> Larg
     roles = replace(roles, drop=tuple(dict.fromkeys([*roles.drop, *left_out])))
     sample = Prepared(
         found.data, roles, found.preprocessor, X.astype(found.dtype), np.asarray(found.data.tasks, dtype=str),
-        checking=checking, findings=found.findings,
+        checking=replace(checking, written=found.table.rules.written), findings=found.findings,
     )  # fmt: skip
     console.begin("preparing all rows")
     there, tasks, notes = arrays_of(table, found.preprocessor, X.shape[1], found.dtype, folder)
     console.finish(READING)
-    return Large(table, there, tasks, sample, [*large_groups(table.pieces), *notes, *_told(found, arguments)])
+    return Large(
+        table, there, tasks, sample, [*table.notes, *large_groups(table.pieces), *notes, *_told(found, arguments)]
+    )
+
+
+def _sample(table: Pieces, seed: int) -> tuple[Pieces, Rows]:
+    """Read a sample of the rows; columns in which points may stand between thousands as they are written."""
+    drawn = passes.draw(table, seed)
+    rows = passes.sampled(table, drawn)
+    doubtful = doubtful_points(rows.X, table.files, table.rules.roles)
+    if not doubtful:
+        return table, rows
+    written = passes.sampled(replace(table, rules=replace(table.rules, texts=tuple(doubtful))), drawn).X
+    found = tuple(name for name in doubtful if holds_strings(written[name]) and grouped(written[name]))
+    rows = replace(rows, X=rows.X.assign(**{name: written[name] for name in found}))
+    return replace(table, rules=replace(table.rules, texts=found)), rows
 
 
 def named(table: Pieces, checking: Checking) -> tuple[Pieces, list[Finding]]:
@@ -143,6 +169,7 @@ def _fitted(
     refuse_stops(findings, table.name)
     constant = [name for one in findings if one.kind == "constant" for name in one.columns]
     table = replace(table, rules=replace(table.rules, names=tuple(kept.names), missing=checking.missing))
+    table = replace(table, rules=replace(table.rules, written=kept.written))
     preprocessor = TablePreprocessor(scale, impute, dates=checking.dates)
     with input_errors(kept):
         preprocessor.fit(kept.X, tasks=kept.tasks)

@@ -13,11 +13,13 @@ from ..._utils.text import count, listed
 from ...core.arrays import Array
 from ...preprocessing import TableError
 from ...preprocessing._markers import without_markers
+from ...preprocessing._written import as_written, decoded
 from ..errors import ADVICE, InputError
 from ..readers import ColumnRoles
-from ..readers.base import COMPRESSED, ROLES, columns_of, kind_of, stem
-from ..readers.tables import features_of
-from .pieces import DELIMITED, PARQUET, Piece, columns_in, cut, read_piece
+from ..readers.base import COMPRESSED, DELIMITED, ROLES, columns_of, kind_of, stem
+from ..readers.tables import ROW, features_of, told_nameless
+from ..readers.titles import told_titles
+from .pieces import PARQUET, Piece, columns_in, cut, read_piece, titles_of
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,8 @@ class Rules:
     tasks: dict[str, str] = field(default_factory=dict)  # of files that are one task each
     joined: dict[str, str] = field(default_factory=dict)  # names of tasks that are spelt otherwise
     gone: frozenset[str] = frozenset()  # tasks that are left out
+    texts: tuple[str, ...] = ()  # columns of text files whose cells are read as they are written
+    written: tuple[str, ...] = ()  # how numbers of columns of texts are written
     missing: tuple[str, ...] | None = ()  # further texts that stand for missing values; None: only empty cells
 
 
@@ -51,6 +55,7 @@ class Pieces:
     pieces: tuple[Piece, ...]
     rules: Rules
     sizes: tuple[dict[str, int], ...] = ()  # rows of each task that are used, by piece
+    notes: tuple[str, ...] = ()  # about how the files are read
 
     @property
     def name(self) -> str:
@@ -89,18 +94,31 @@ def opened(files: Sequence[Path], roles: ColumnRoles, *, new_rows: bool = False)
 
     `new_rows` says whether they are new to a fitted model: then a single file without a column of tasks is one task.
     """
+    notes: tuple[str, ...] = ()
     for i, path in enumerate(files):
         _check_file(path)
         if path.resolve() in [other.resolve() for other in files[:i]]:
             raise InputError(f"{path} is given twice.")
-    known = {path: columns_in(path, roles.encoding) for path in files}
+    known = {path: columns_in(path, roles.encoding, roles.skip) for path in files}
+    for path in files:
+        skip = titles_of(path, roles.encoding, roles.skip)
+        notes += (told_titles(path, skip),) if skip and roles.skip is None else ()
+    without = [path for path, columns in known.items() if columns[:1] == [ROW]]
+    if without:
+        used = roles.id in (None, ROW) and len(without) == len(files)
+        roles = replace(roles, id=ROW if used else roles.id)
+        known = {path: [name for name in columns if used or name != ROW] for path, columns in known.items()}
+        notes += tuple(told_nameless(path, used=used) for path in without)
     roles = replace(roles, **_optional(known, roles))
     names = _used(known, roles, new_rows)
-    pieces = [piece for path in files for piece in cut(path, [*names, *_role_columns(roles)])]
+    pieces = [
+        piece for path in files for piece in cut(path, [*names, *_role_columns(roles)], roles.encoding, roles.skip)
+    ]
     for path in files:
         if not any(piece.path == str(path) for piece in pieces):
             raise InputError(f"{path} has no rows.")
-    return Pieces(tuple(files), tuple(pieces), Rules(roles, tuple(names), _file_tasks(files, roles, new_rows)))
+    rules = Rules(roles, tuple(names), _file_tasks(files, roles))
+    return Pieces(tuple(files), tuple(pieces), rules, notes=notes)
 
 
 def read_rows(piece: Piece, rules: Rules, names: Sequence[str] | None = None, roles: Sequence[str] = ROLES) -> Rows:
@@ -108,7 +126,7 @@ def read_rows(piece: Piece, rules: Rules, names: Sequence[str] | None = None, ro
     wanted = list(rules.names if names is None else names)
     others = [column for role in ("task", *roles) if (column := getattr(rules.roles, role)) is not None]
     columns = list(dict.fromkeys([*wanted, *others]))
-    frame = read_piece(piece, columns, _role_columns(rules.roles), rules.roles.encoding)
+    frame = read_piece(piece, columns, _role_columns(rules.roles), rules.roles.encoding, rules.texts)
     unread: dict[str, Any] = {role: None for role in ROLES if role != "task" and role not in roles}
     labels = replace(rules.roles, **unread).labels_of(frame)
     tasks = labels["task"]
@@ -130,12 +148,15 @@ def _used_rows(tasks: Array, rules: Rules) -> tuple[Array, Array]:
 
 
 def without_missing(rows: Rows, rules: Rules) -> Any:
-    """Read the columns of rows, with markers as missing values."""
+    """Read the columns of rows, with numbers in the place of texts, and markers as missing values."""
+    X, ways = rows.X, decoded(rules.written)
+    numbers = {name: as_written(X[name], way, rules.missing) for name, way in ways.items() if name in X}
+    X = X.assign(**numbers) if numbers else X
     if rules.missing is None:
-        return rows.X
-    found = {name: without_markers(rows.X[name], rules.missing) for name in rows.X.columns}
+        return X
+    found = {name: without_markers(X[name], rules.missing) for name in X.columns}
     changed = {name: column for name, (column, counts) in found.items() if counts}
-    return rows.X.assign(**changed) if changed else rows.X
+    return X.assign(**changed) if changed else X
 
 
 def count_tasks(piece: Piece, rules: Rules) -> tuple[int, dict[str | None, int], int]:
@@ -195,15 +216,10 @@ def _optional(known: dict[Path, list[str]], roles: ColumnRoles) -> dict[str, Any
     return {role: None for role in absent if not any(getattr(roles, role) in columns for columns in known.values())}
 
 
-def _file_tasks(files: Sequence[Path], roles: ColumnRoles, new_rows: bool) -> dict[str, str]:
+def _file_tasks(files: Sequence[Path], roles: ColumnRoles) -> dict[str, str]:
     """Name the tasks of files that are one each."""
     if roles.task is not None:
         return {}
-    if len(files) == 1 and not new_rows:
-        raise InputError(
-            f"{files[0]} does not say which task each row belongs to: name its column with --task, or give several "
-            "files, one per task."
-        )
     stems = [stem(path) for path in files]
     shown = stems if len(set(stems)) == len(stems) else [str(path) for path in files]
     return {str(path): name for path, name in zip(files, shown, strict=True)}

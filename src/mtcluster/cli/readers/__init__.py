@@ -49,8 +49,7 @@ READERS: dict[str, Reader] = {
 def read_files(paths: Sequence[Path], roles: ColumnRoles, *, one_task: bool = False) -> Dataset:
     """Read the rows of one file with a column of tasks, or of several files, one per task.
 
-    `one_task` says whether a single file without a column of tasks may be one task, named after the file; otherwise it
-    is a finding.
+    A single file without a column of tasks is one task, named after the file; unless `one_task`, this is a finding.
     """
     _check_paths(paths)
     _check_formats(paths, roles)
@@ -118,7 +117,7 @@ def _check_formats(paths: Sequence[Path], roles: ColumnRoles) -> None:
 def _no_tasks(path: Path, part: Dataset) -> Finding:
     advice = reader_of(path).one_task.format(hint=_task_hint(part))
     found = f"{path.name} does not say which task each row belongs to."
-    return Finding("no_tasks", (), found, f"{advice[0].upper()}{advice[1:]}.", stops=True)
+    return Finding("no_tasks", (), found, f"All rows are one task. Where there are several, {advice}.")
 
 
 def _read(path: Path, roles: ColumnRoles) -> Dataset:

@@ -24,6 +24,7 @@ LARGEST_WHOLE = 2**53  # whole numbers below it are exact as floats
 COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
 # Compressions that Python itself reads and writes.
 OPENERS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+DELIMITED = (".csv", ".tsv", ".tab", ".txt")
 ROLES = ("task", "id", "label")
 LISTS = ("features", "text", "drop")
 
@@ -41,6 +42,8 @@ class ColumnRoles:
     optional: tuple[str, ...] = ()  # of all these, those whose columns a file may lack
     encoding: str | None = None  # of text files; None: UTF-8
     sheet: str | None = None  # of Excel files: a name, "all", or None for the first
+    skip: int | None = None  # lines above the header of text and Excel files; None: those that are found
+    points: bool = False  # whether points may stand between the thousands of text files
     max_bytes: int | None = None  # that a file may unpack to; None: half of the memory
 
     def found_in(self, source: str, columns: Sequence[str]) -> ColumnRoles:
@@ -88,6 +91,7 @@ class Dataset:
     others: tuple[str, ...] = ()  # columns that have no role
     findings: tuple[Finding, ...] = ()  # what the reader found wrong
     rows: Array | None = None  # positions of the rows in the files; None: all rows are there
+    written: tuple[str, ...] = ()  # how numbers of columns of texts are written, as the check decided
 
     @property
     def is_table(self) -> bool:

@@ -77,13 +77,17 @@ def _placed(part: Dataset) -> list[Finding]:
     return [replace(one, found=f"{part.files[0].name}: {one.found}") for one in part.findings]
 
 
+def stacked(frames: Sequence[Any]) -> Any:
+    """Join data frames; a column that is empty in one has no type there: the others say what it holds."""
+    import pandas as pd
+
+    filled = pd.concat([frame.dropna(axis=1, how="all") for frame in frames], ignore_index=True)
+    return filled.reindex(columns=frames[0].columns)
+
+
 def _stacked(values: list[Any]) -> Any:
     if hasattr(values[0], "iloc"):
-        import pandas as pd
-
-        # A column that is empty in a file has no type there: the other files say what it holds.
-        filled = pd.concat([frame.dropna(axis=1, how="all") for frame in values], ignore_index=True)
-        return filled.reindex(columns=values[0].columns)
+        return stacked(values)
     if any(sparse.issparse(X) for X in values):
         return sparse.vstack([sparse.csr_matrix(X) for X in values], format="csr")
     return np.concatenate(values)

@@ -15,6 +15,7 @@ from ...preprocessing._cells import told_cells
 from ...preprocessing._findings import shown
 from ..errors import InputError, need
 from .base import ColumnRoles, Dataset, Reader, columns_of, row_numbers
+from .titles import LINES, titles_above, told_titles
 
 ROW = "(row)"  # the name given to a first column without one
 SHEET = "(sheet)"  # the name of the column with the sheet of each row
@@ -37,6 +38,7 @@ class TableReader(Reader):
         if any(level is not None for level in frame.index.names):
             frame = frame.reset_index()
         frame.columns = [str(column).strip() for column in frame.columns]
+        check_names(path, frame.columns)
         frame, roles, more = _named(path, frame, roles)
         frame, findings = _told_apart(frame)
         columns = list(frame.columns)
@@ -87,10 +89,12 @@ class ExcelReader(TableReader):
                 name = roles.sheet or sheets[0]
                 which = "" if roles.sheet else "the first, "
                 note = f"{path.name} has {len(sheets)} sheets; {which}{name!r}, was read. Others: --sheet NAME|all."
-                return _sheet(book, name), (note,) if len(sheets) > 1 else ()
+                frame, skip = _sheet(book, name, roles.skip)
+                titles = (told_titles(path, skip),) if skip and roles.skip is None else ()
+                return frame, (*((note,) if len(sheets) > 1 else ()), *titles)
             if roles.sheet != "all":
                 raise InputError(f"{path} has no sheet {roles.sheet!r} (--sheet); it has {listed(map(repr, sheets))}.")
-            parts = {name: part for name in sheets if len(part := _sheet(book, name))}
+            parts = {name: part for name in sheets if len(part := _sheet(book, name, roles.skip)[0])}
         if not parts:
             raise InputError(f"{path} has no rows in any of its {count(len(sheets), 'sheet')}.")
         each = [part if roles.task in part else part.assign(**{SHEET: name}) for name, part in parts.items()]
@@ -99,16 +103,22 @@ class ExcelReader(TableReader):
         return pd.concat(each, ignore_index=True), (note,)
 
 
-def _sheet(book: Any, name: str) -> Any:
-    """Read a sheet with the names of its columns as they are: pandas would number those that repeat."""
+def _sheet(book: Any, name: str, skip: int | None) -> tuple[Any, int]:
+    """Read a sheet with the names of its columns as they are, as pandas would number those that repeat.
+
+    Also returns the number of rows above the header.
+    """
     import pandas as pd
 
-    frame = book.parse(name)
+    if skip is None:
+        rows = book.parse(name, header=None, nrows=LINES).astype(object)
+        skip = titles_above(rows.where(rows.notna(), None).to_numpy().tolist())
+    frame = book.parse(name, skiprows=skip)
     if len(frame.columns):
-        head = book.parse(name, header=None, nrows=1).iloc[0].tolist()
+        head = book.parse(name, header=None, nrows=1, skiprows=skip).iloc[0].tolist()
         if len(head) == len(frame.columns):
             frame.columns = [old if pd.isna(own) else own for own, old in zip(head, frame.columns, strict=True)]
-    return frame
+    return frame, skip
 
 
 def _told_apart(frame: Any) -> tuple[Any, tuple[Finding, ...]]:
@@ -128,16 +138,33 @@ def _told_apart(frame: Any) -> tuple[Any, tuple[Finding, ...]]:
 
 def _named(path: Path, frame: Any, roles: ColumnRoles) -> tuple[Any, ColumnRoles, tuple[str, ...]]:
     """Use a first column without a name, as pandas writes its index, for the ids of the rows if there are no others."""
-    nameless = [i for i, name in enumerate(frame.columns) if name == "" or name.startswith("Unnamed: ")]
-    if not nameless:
+    if not len(frame.columns) or not nameless(frame.columns[0]):
         return frame, roles, ()
-    if nameless != [0]:
-        raise InputError(f"{path}: column {nameless[-1] + 1} has no name: every column needs one.")
-    note = f"The first column of {path.name} has no name"
-    if roles.id is not None:
-        return frame.iloc[:, 1:], roles, (f"{note} and was left out.",)
+    if roles.id not in (None, ROW):
+        return frame.iloc[:, 1:], roles, (told_nameless(path, used=False),)
     frame.columns = [ROW, *frame.columns[1:]]
-    return frame, replace(roles, id=ROW), (f"{note}; it was used for the ids of the rows.",)
+    return frame, replace(roles, id=ROW), (told_nameless(path, used=True),)
+
+
+def nameless(name: str) -> bool:
+    """Tell whether a column has no name; pandas gives such a column one."""
+    return name == "" or name.startswith("Unnamed: ")
+
+
+def told_nameless(path: Path, *, used: bool) -> str:
+    """Write a note on a first column without a name."""
+    done = "; it was used for the ids of the rows." if used else " and was left out."
+    return f"The first column of {path.name} has no name{done}"
+
+
+def check_names(path: Path, names: Sequence[str]) -> None:
+    """Refuse columns without a name, but for the first, and names that not all libraries can hold."""
+    without = [i for i, name in enumerate(names) if i and nameless(name)]
+    if without:
+        raise InputError(f"{path}: column {without[-1] + 1} has no name: every column needs one.")
+    zero = [i for i, name in enumerate(names) if "\0" in name]
+    if zero:
+        raise InputError(f"{path}: the name of column {zero[0] + 1} holds a zero byte: rename it.")
 
 
 def features_of(path: Path, columns: Sequence[str], roles: ColumnRoles) -> list[str]:

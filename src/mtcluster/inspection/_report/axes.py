@@ -53,7 +53,7 @@ def _axis(name: str, values: Array, kind: str) -> dict[str, Any]:
     some = np.isfinite(values)
     known = values[some] if some.any() else np.zeros(1)
     low, high = float(known.min()), float(known.max())
-    high = high if high > low else low + 1
+    high = high if high > low else max(low + 1, float(np.nextafter(low, np.inf)))
     codes = np.rint(FEATURE_STEPS * (np.where(some, values, low) - low) / (high - low)).astype(int)
     first, last = (int(code) for code in np.quantile(codes[some], [0.01, 0.99])) if some.any() else (0, FEATURE_STEPS)
     start, end = middle(codes[some], FEATURE_STEPS) if some.any() else (0, FEATURE_STEPS)
