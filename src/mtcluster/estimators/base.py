@@ -38,7 +38,8 @@ from ..core.fitted import Fitted
 from ..core.jobs import weighted_sums
 from ..core.memberships import MEMBERSHIPS, one_hot
 from ..core.model import Model
-from ..core.novelty import label_rows, learn_ordinary
+from ..core.novelty import label_rows
+from ..core.ordinary import learn_ordinary
 from ..core.pacing import Stages
 from ..core.projecting import axes_of, project
 from ..core.readout import probabilities, read_out
@@ -353,7 +354,9 @@ class MultiTaskClusterer(
 
     def _place(self, engine: Engine, rate: float | None = None, *, expected: bool = False) -> Placement:
         """Place the tasks of an engine; warn about new tasks, or about unusual ones if new ones are expected."""
-        placed = place_tasks(engine, self.fitted_, rate_of(self.fitted_) if rate is None else rate)
+        names = self.__dict__.get("feature_names_in_")
+        columns = None if names is None else [repr(str(name)) for name in names]
+        placed = place_tasks(engine, self.fitted_, rate_of(self.fitted_) if rate is None else rate, columns)
         told = placed.notes if expected else (*placed.named, *placed.notes)
         if told:
             warn_user(" ".join(told))
@@ -522,9 +525,9 @@ class MultiTaskClusterer(
             The task of each row. None: X is a dict of tasks.
         novelty : {"flag", "none", "new"}, default="flag"
             What to do with rows that no cluster explains: those with a larger loss than ordinary rows have, and groups
-            of rows that lie apart from all known clusters, more than parts of tasks of the fit do. "flag": their label
-            is -1. "new": groups become clusters, after the last number; other rows get -1. "none": each row gets a
-            known cluster. If most rows of a task are like that, a warning says so, and none gets -1.
+            of rows that lie apart from all known clusters, farther than tasks differ. "flag": their label is -1. "new":
+            groups become clusters, after the last number; other rows get -1. "none": each row gets a known cluster.
+            If most rows of a task are like that, a warning says so, with the factor if they look like other units.
         novelty_rate : float in (0, 1), default=0.01
             Share of ordinary rows that get -1 by their loss.
         update : bool, default=False
