@@ -82,6 +82,7 @@ class Fitted(Record):
     stage_sizes: tuple[float, ...] = ()  # Σ u v of each stage
     converged: bool = True  # did the last stage end by `tol`?
     n_iter: int = 0
+    names: tuple[tuple[int, str], ...] = ()  # of clusters, by number
     n_asked: int | None = None  # number of clusters that was asked for or chosen; None: those that exist count
 
     @cached_property

@@ -305,12 +305,13 @@ class Continued:
     model: Model
     centers: Centers
     exists: Array  # (c,) clusters that some task held
+    names: tuple[tuple[int, str], ...] = ()  # of clusters
 
     @classmethod
     def of(cls, fitted: Fitted, engine: Engine) -> Continued:
         """Place tasks that were not in the earlier fit as `predict` places them."""
         placed = place_tasks(engine, fitted, rate_of(fitted))
-        return cls(placed.model, placed.centers, fitted.exists)
+        return cls(placed.model, placed.centers, fitted.exists, fitted.names)
 
     def read(self, rows: RowSource) -> tuple[PerRow, PerRow]:
         """Return labels and losses of rows."""
@@ -355,7 +356,8 @@ class Continued:
         """Return the fitted model in the numbers of the earlier one; rows are read as `predict` reads them."""
         centers = found.centers(fitted.centers, fitted.model, self.centers.shared, self.centers.Ms)
         model = found.model(fitted.model, len(fitted.tasks))
-        whole = replace(found.placed(replace(fitted, rows=replace(fitted.rows, memberships=None))), model=model)
+        plain = replace(fitted, rows=replace(fitted.rows, memberships=None), names=self.names)
+        whole = replace(found.placed(plain), model=model)
         whole = replace(whole, centers=settled(centers, len(fitted.tasks), engine.n_features))
         Ps, Ls, _ = engine.apply(partial(read_out, model=whole.model, centers=whole.centers), outputs=2)
         rows = row_results(engine, model, Ps, Ls, weights, fitted.rows.fractions)
