@@ -45,7 +45,6 @@ ALSO: dict[str, tuple[str, ...]] = {
     "membership_": ("decisions_.membership",),
     "novelty_losses_": ("fitted_.ordinary.losses",),
     "novelty_ratios_": ("fitted_.ordinary.ratios",),
-    "novelty_scores_": ("fitted_.ordinary.scores",),
     "joined_": ("fitted_.groups.joined",),
     "loss_scales_": ("fitted_.groups.scales",),
     "group_centers_": ("fitted_.groups.centers",),

@@ -12,7 +12,8 @@ from mtcluster.core.centers import Centers
 from mtcluster.core.geometry import Tied
 from mtcluster.core.joining import Prior, followed, join, merged_groups, with_clusters
 from mtcluster.core.model import Model
-from mtcluster.core.novelty import Flags, Ordinary, best_group, label_rows, loss_scale, seen, separation
+from mtcluster.core.novelty import Flags, Ordinary, label_rows
+from mtcluster.core.placing import Effects, Modes, apart_from, effects_of, find_modes, find_position
 from mtcluster.core.sharing import Offsets, Share
 from mtcluster.core.smoothing import directions, smoothed
 
@@ -20,9 +21,9 @@ Z = np.array([[0.0, 0, 0], [10, 0, 0], [0, 10, 0]])
 
 
 def known(**changes):
-    exists = np.ones(3, dtype=bool)
-    return Prior(**{"exists": exists, "sizes": np.full(3, 50.0), "usual": Share.of(0.5), "reach": None,
-                    "widths": None, "temperature": 1.0} | changes)  # fmt: skip
+    exists, effects = np.ones(3, dtype=bool), Effects(offset=4.0, own=0.1, between=40.0, n_tasks=4, n_own=30)
+    return Prior(**{"exists": exists, "sizes": np.full(3, 50.0), "usual": Share.of(0.5), "effects": effects,
+                    "scaled": False, "temperature": 1.0} | changes)  # fmt: skip
 
 
 def model_at(points=Z, offset=0.0):
@@ -47,14 +48,14 @@ def draw(counts, rng, points=Z):
 def test_an_offset_is_found_whatever_the_task_holds(counts, shift):
     X = draw(counts, np.random.default_rng(0)) + shift
     model, centers = model_at()
-    found = join(rows_of(X), model, centers, [0], known(reach=9.0))
+    found = join(rows_of(X), model, centers, [0], known())
     assert_allclose(found.centers.offsets.b[0], shift, atol=0.6)
     assert_array_equal(found.model.held((1, 1, 3))[0, 0], np.array(counts) > 0)
 
 
 def test_a_task_of_few_rows_lies_in_the_middle_and_may_hold_everything():
     model, centers = model_at(offset=7.0)
-    found = join(rows_of(Z + 1), model, centers, [0], known(reach=9.0))
+    found = join(rows_of(Z + 1), model, centers, [0], known())
     assert not found.enough[0]
     assert_array_equal(found.centers.offsets.b, 0)
     assert_array_equal(found.centers.Ms[0], Z)
@@ -70,43 +71,92 @@ def test_own_centres_are_the_means_of_rows_and_shared_ones_stay():
 
 
 @pytest.mark.parametrize("as_sparse", [False, True])
-def test_a_cluster_that_nobody_knows_is_the_best_group(as_sparse):
+@pytest.mark.parametrize("n_new", [8, 25, 300])
+def test_a_cluster_that_nobody_knows_is_a_group_however_large_it_is(as_sparse, n_new):
     rng = np.random.default_rng(2)
-    new = np.array([0.0, 0, 12])
-    X = np.concatenate([draw((30, 30, 30), rng), new + rng.standard_normal((25, 3))])
+    X = np.concatenate([draw((30, 30, 30), rng), np.array([0.0, 0, 12]) + rng.standard_normal((n_new, 3))])
     model, centers = model_at()
     block = make_block(sparse.csr_matrix(X) if as_sparse else X, np.ones(len(X)), np.zeros(3))
     found = join(Blocks([block]), model, centers, [0], known())
-    with_new = best_group(seen(block, found.model, found.centers, known().exists), rng)
-    assert_array_equal(with_new.rows, np.arange(len(X)) >= 90)
-    without = make_block(X[:90], np.ones(90), np.zeros(3))
-    again = join(Blocks([without]), model, centers, [0], known())
-    nothing = best_group(seen(without, again.model, again.centers, known().exists), rng)
-    assert with_new.score > 10 * nothing.score
+    assert_allclose(found.flags.groups[0], [X[90:].mean(axis=0)], atol=0.05)
+    assert_allclose(found.centers.offsets.b[0], 0, atol=0.5)
+    labels = label_rows(Blocks([block]).place, model=found.model, centers=found.centers, verdict=found.flags)[0][0]
+    assert_array_equal(labels, np.repeat([0, 1, 2, -1], [30, 30, 30, n_new]))
 
 
-def test_two_halves_of_a_normal_distribution_are_hardly_apart():
-    Y = np.random.default_rng(3).standard_normal((4000, 1))
-    points = np.array([[-0.8], [0.8]])
-    apart = separation(Y, np.ones(4000), (Y[:, 0] > 0).astype(int), points)
-    assert apart == pytest.approx(2 * np.sqrt(2 / np.pi) / np.sqrt(1 - 2 / np.pi), rel=0.05)
+def test_groups_are_the_clusters_whatever_the_order_of_the_rows_and_how_they_are_turned():
+    rng = np.random.default_rng(3)
+    X, y = draw((60, 20, 40), rng), np.repeat([0, 1, 2], [60, 20, 40])
+    turn = np.linalg.qr(rng.standard_normal((3, 3)))[0]
+    for rows in (X, X @ turn, X * 100):
+        found = find_modes(rows, np.ones(120), 3)
+        assert len(found.sizes) == 3
+        assert_array_equal(found.labels[:, None] == found.labels, y[:, None] == y)
+    assert find_modes(X[:60], np.ones(60), 3).sizes.tolist() == [60]
+    assert find_modes(X, np.ones(120), 3).noise == pytest.approx(1, rel=0.2)
 
 
-def test_a_group_that_took_the_rows_of_a_known_cluster_is_not_apart_from_it():
-    rng = np.random.default_rng(4)
-    Y = np.concatenate([rng.standard_normal((50, 2)), rng.standard_normal((50, 2)) + np.array([20, 0])])
-    points = np.array([[0.0, 0], [20.5, 0], [20, 0]])  # the second has no rows
-    assert separation(Y, np.ones(100), np.repeat([0, 2], 50), points) < 2
+def test_the_offset_is_that_under_which_most_groups_are_known():
+    modes = find_modes(draw((40, 40, 40), np.random.default_rng(4)) + 2, np.ones(120), 3)
+    found = find_position(modes, Z, known().effects)
+    assert_allclose(found.offset(modes.means, Z), 2, atol=0.3)
+    assert found.explained.all()
+    far = find_position(modes, np.r_[Z[:2], Z[2:] + np.array([0, 0, 40.0])], known().effects)
+    assert_array_equal(far.explained, modes.means[:, 1] < 7)
+    nowhere = find_position(modes, Z, Effects(offset=1e-9, own=0.1, between=40.0, n_tasks=1e6, n_own=30))
+    assert_allclose(nowhere.offset(modes.means, Z), 0, atol=1e-3)
 
 
-def test_thresholds_are_quantiles_in_units_of_the_task():
-    usual = Ordinary(np.arange(1.0, 101), np.arange(1.0, 101) / 50, np.array([1.0, 2.0]))
+def test_a_scale_is_found_with_the_offset():
+    modes = find_modes(draw((40, 40, 40), np.random.default_rng(5), 1.5 * Z) + 1, np.ones(120), 3)
+    found = find_position(modes, Z, Effects(offset=4.0, between=40.0, n_own=30, log_scale=0.3), scaled=True)
+    assert found.scale == pytest.approx(1.5, abs=0.05)
+    assert_allclose(found.offset(modes.means, Z), 1, atol=0.4)
+
+
+def test_the_halves_of_a_normal_distribution_are_not_apart_and_clusters_are():
+    Y = np.random.default_rng(6).standard_normal((600, 2)) * np.array([5.0, 1.0])
+    for rows, apart in ((Y, False), (Y + np.outer(Y[:, 0] > 0, [15.0, 0]), True)):
+        labels = (Y[:, 0] > 0).astype(int)
+        means = np.stack([rows[labels == j].mean(axis=0) for j in (0, 1)])
+        modes = Modes(labels, np.bincount(labels).astype(float), means, 1.0, 1.0)
+        assert_array_equal(apart_from(rows, np.ones(600), modes, np.array([True, False])), [False, apart])
+
+
+def test_effects_are_the_variances_that_tasks_were_drawn_with():
+    rng = np.random.default_rng(7)
+    points, q, m = 20 * rng.standard_normal((5, 6)), 6, 40
+    Ys, labels = [], np.repeat(np.arange(5), 50)
+    for _ in range(m):
+        own = points + 3 * rng.standard_normal(q) + 0.7 * rng.standard_normal((5, q))
+        Ys.append(2 * rng.standard_normal((250, q)) + own[labels])
+    found = effects_of(Ys, [np.ones(250)] * m, [labels] * m, np.ones(m), 5)
+    assert found.noise == pytest.approx(4, rel=0.1)
+    assert found.offset == pytest.approx(9, rel=0.35)
+    assert found.own == pytest.approx(0.49, rel=0.2)
+    assert found.between == pytest.approx(np.var(points, axis=0, ddof=1).mean(), rel=0.1)
+
+
+def test_limits_are_quantiles_in_units_of_the_task():
+    usual = Ordinary(np.arange(1.0, 101), np.arange(1.0, 101) / 50, np.array([60.0]))
     assert usual.loss(0.1) == 91
     assert usual.loss(0.1, 100.0) == pytest.approx(182)
+    assert usual.loss(0.1, 1e9) == usual.loss(0.1, 540.0)  # no noise is so large
+    assert usual.loss(0.1, -1.0) < 0  # all rows are new
     assert Ordinary().loss(0.1) == np.inf
-    assert Ordinary().score == np.inf
-    assert loss_scale(np.array([5.0, 1, 3]), np.ones(3)) == 3
-    assert loss_scale(np.zeros(3), np.ones(3)) == 1
+    rates = [usual.loss(rate, 100.0) for rate in (0.001, 0.01, 0.1, 0.5)]
+    assert rates == sorted(rates, reverse=True)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.2, 0.6])
+@pytest.mark.parametrize("noise", [1.0, 2.0])
+def test_the_usual_loss_of_a_task_is_that_of_its_explained_rows_however_many_are_new(share, noise):
+    rng = np.random.default_rng(8)
+    ordinary = np.sort(rng.chisquare(8, 4000))
+    usual = Ordinary(ordinary, ordinary / np.median(ordinary), np.array([np.median(ordinary)]))
+    new = 100 * noise**2 * (1 + rng.random(int(1000 * share)))
+    losses = np.r_[noise**2 * rng.chisquare(8, 1000 - len(new)), new]
+    assert usual.scale(losses, np.ones(1000)) == pytest.approx(noise**2 * np.median(ordinary), rel=0.15)
 
 
 def test_rows_beyond_the_limit_or_in_a_group_get_minus_one():

@@ -1,6 +1,7 @@
 """Data sets that join a fitted model, and what is new in them."""
 
 import warnings
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -92,7 +93,7 @@ def test_a_group_that_no_cluster_explains_is_flagged_or_opens_a_cluster(fitted, 
     X, y, tasks = joining(blobs, known_only=False)
     flagged = fitted.adapt(X, tasks=tasks).labels_
     assert np.mean(flagged[y == 0] == -1) > 0.95
-    assert np.mean(flagged[y > 0] == -1) < 0.1
+    assert np.mean(flagged[y > 0] == -1) < 0.12
     opened = fitted.adapt(X, tasks=tasks, novelty="new")
     assert opened.n_clusters_ >= 5
     assert np.mean(opened.labels_[y == 0] == 4) > 0.95
@@ -191,21 +192,76 @@ def test_a_task_of_one_cluster_holds_that_one(model, blobs):
     assert np.mean(whole.labels_[y == 2] == held) > 0.9
 
 
-@pytest.mark.parametrize("factor", [25.4, 1 / 25.4])
-def test_other_units_are_a_warning_and_not_a_label(fitted, blobs, factor):
+@pytest.mark.parametrize(("factor", "told"), [(25.4, "millimetres for inches: all columns, ×25.4"),
+                                              (1 / 25.4, "inches for millimetres: all columns, ÷25.4")])  # fmt: skip
+def test_other_units_are_told_by_their_factor_and_no_row_is_labelled(fitted, blobs, factor, told):
     X, _, tasks = joining(blobs)
-    with pytest.warns(UserWarning, match="other units"):
+    with pytest.warns(UserWarning, match=f"rows of 3 lie outside .* looks like {told}"):
         adapted = fitted.adapt(X * factor, tasks=tasks)
-    assert adapted.labels_.min() >= 0
-    with pytest.warns(UserWarning, match="other units"):
-        assert fitted.predict(X * factor, tasks=tasks).min() >= 0
+    assert np.mean(adapted.labels_ == -1) > 0.95
+    with pytest.warns(UserWarning, match=told):
+        predicted = fitted.predict(X * factor, tasks=tasks)
+    assert_array_equal(predicted, adapted.labels_)
     assert_array_equal(adapted.predict(X * factor, tasks=tasks), adapted.labels_)
+
+
+@pytest.mark.parametrize(("factor", "told"), [(25.4, "millimetres for inches: column 'width', ×25.4"),
+                                              (1e-3, "wholes for thousandths: column 'width', ÷1000")])  # fmt: skip
+def test_one_column_in_other_units_is_told_by_its_name(blobs, factor, told):
+    pd = pytest.importorskip("pandas")
+    X, _, tasks = blobs
+    names = [*(f"x{i}" for i in range(X.shape[1] - 1)), "width"]
+    model = SPMTC(4, random_state=0).fit(pd.DataFrame(X[tasks < 3], columns=names), tasks=tasks[tasks < 3])
+    new = pd.DataFrame(joining(blobs)[0], columns=names)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.adapt({"new": new})
+    with pytest.warns(UserWarning, match=told):
+        model.adapt({"new": new.assign(width=new["width"] * factor)})
 
 
 def test_a_task_without_anything_in_common_is_told(model):
     X = np.random.default_rng(0).uniform(-60, 60, size=(80, 10))
     with pytest.warns(UserWarning, match="nothing in common"):
-        assert model.adapt({"strange": X}).labels_.min() >= 0
+        assert np.mean(model.adapt({"strange": X}).labels_ == -1) > 0.9
+
+
+@pytest.mark.parametrize("noise", [1.0, 1.5])
+@pytest.mark.parametrize("n_new", [10, 60, 400])
+def test_a_new_group_is_found_however_large_it_is_and_however_noisy_the_task(model, n_new, noise):
+    rng, known = np.random.default_rng(0), model.task_centers_[0]
+    far = known.mean(axis=0) + 14 * np.linalg.svd(known - known.mean(axis=0))[2][-1]
+    rows = (
+        np.r_[np.repeat(known, 30, axis=0), np.tile(far, (n_new, 1))] + 3 + noise * rng.normal(size=(120 + n_new, 10))
+    )
+    labels = model.predict({"new": rows})
+    assert np.mean(labels[120:] == -1) > 0.95
+    assert np.mean(labels[:120] == -1) < 0.08
+    opened = model.adapt({"new": rows}, novelty="new")
+    assert opened.n_clusters_ == 5
+    assert np.mean(opened.labels_[120:] == 4) > 0.9
+
+
+def test_rows_are_flagged_at_a_small_rate_only_if_they_are_at_a_large_one(fitted, blobs):
+    X, _, tasks = joining(blobs, known_only=False)
+    flags = [fitted.predict(X, tasks=tasks, novelty_rate=rate) < 0 for rate in (0.001, 0.01, 0.1, 0.5)]
+    for fewer, more in pairwise(flags):
+        assert more[fewer].all()
+    assert flags[0].sum() < flags[-1].sum()
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.1])
+def test_neither_the_order_of_the_rows_nor_the_units_of_the_columns_change_a_label(blobs, missing):
+    X, _, tasks = blobs
+    X = np.where(np.random.default_rng(0).random(X.shape) < missing, np.nan, X)
+    units = 10.0 ** np.linspace(-3, 3, X.shape[1])
+    old, new = tasks < 3, tasks == 3
+    order = np.random.default_rng(1).permutation(int(new.sum()))
+    model, moved = (SPMTC(4, random_state=0).fit(rows[old], tasks=tasks[old]) for rows in (X, X * units))
+    assert_array_equal(moved.labels_, model.labels_)
+    labels = model.predict({"new": X[new]})
+    assert_array_equal(model.predict({"new": X[new][order]}), labels[order])
+    assert_array_equal(moved.predict({"new": X[new] * units}), labels)
 
 
 def test_ordinary_rows_are_flagged_at_about_the_rate():

@@ -83,6 +83,9 @@ def _check_folder(out: Path, force: bool, ignored: str = "") -> None:
         raise InputError(f"--out {out} already contains a run: add --force to replace it, or name another folder.")
 
 
+NAME = "name"  # the column of the names of clusters
+
+
 def write_csv(path: Path, columns: dict[str, Any], *, raw: bool = False) -> None:
     """Write columns by name, each with one value per row; `raw`: also texts that a spreadsheet would compute."""
     arrays = [np.asarray(values) for values in columns.values()]
@@ -131,18 +134,48 @@ def _begins_formula(cell: str) -> bool:
 
 
 def label_columns(
-    ids: Array, tasks: Array, labels: Array, belonging: tuple[str, Array], scores: dict[str, Array]
-) -> dict[str, Any]:
-    """Write the columns of labels.csv, with numbers rounded to 6 digits; `belonging` is that of `belonging_of`."""
+    ids: Array, tasks: Array, labels: Array, belonging: tuple[str, Array], scores: dict[str, Array],
+    names: dict[int, str] | None = None,
+) -> dict[str, Any]:  # fmt: skip
+    """Write the columns of labels.csv, with numbers rounded to 6 digits; `belonging` is that of `belonging_of`.
+
+    `names` of clusters have a column if there are any.
+    """
     name, values = belonging
     rounded = values.astype(np.int8) if np.isin(values, (0, 1)).all() else values.round(6)
     return {
         "id": ids,
         "task": tasks,
         "cluster": labels,
+        **name_column(labels, names),
         **{f"{name}_{j}": column for j, column in enumerate(rounded.T)},
         **{name: np.array([float(f"{value:.6g}") for value in values.tolist()]) for name, values in scores.items()},
     }
+
+
+def name_column(labels: Any, names: dict[int, str] | None) -> dict[str, Any]:
+    """Make the column of the names of clusters, if there are any; others have an empty one."""
+    return {NAME: np.array([names.get(int(j), "") for j in labels], dtype=object)} if names else {}
+
+
+def names_of(model: Any) -> dict[int, str]:
+    """Return the names of the clusters of any model."""
+    return dict(getattr(model, "cluster_names_", {}))
+
+
+def rename_rows(path: Path, out: Path, names: dict[int, str]) -> None:
+    """Write a CSV file of a run again with other names of clusters."""
+    with path.open(newline="", encoding="utf-8") as file:
+        head, *rows = csv.reader(file)
+    kept = [i for i, column in enumerate(head) if column != NAME]
+    at = head.index("cluster")
+    with out.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        for i, row in enumerate([head, *rows]):
+            name = NAME if i == 0 else no_formula(names.get(int(row[at]), ""))
+            cells = [row[j] for j in kept]
+            where = kept.index(at) + 1
+            writer.writerow([*cells[:where], *([name] if names else []), *cells[where:]])
 
 
 def belonging_of(model: Any, X: Any, tasks: Array) -> tuple[str, Array]:
@@ -172,6 +205,7 @@ def center_columns(model: Any, names: list[str], in_units: Callable[..., Array],
     columns: dict[str, Any] = {
         "task": np.repeat([*tasks, shared], c),
         "cluster": np.tile(np.arange(c), m + 1),
+        **name_column(np.tile(np.arange(c), m + 1), names_of(model)),
         "size": [None if one else round(size) for one, size in zip(few.tolist(), sizes.tolist(), strict=True)],
     }
     for name, values in zip(names, centers.T, strict=True):

@@ -126,12 +126,12 @@ def _other_columns(data: Dataset, columns: list[str], left_out: list[str], roles
 def _labelled(model: Any, X: Any, data: Dataset) -> dict[str, Any]:
     """Make the columns of the file that is written."""
     tasks = np.asarray(data.tasks, dtype=str)
-    labels = host(model.predict(X, tasks=tasks))
+    labels, names = host(model.predict(X, tasks=tasks)), folder.names_of(model)
     if not hasattr(model, "predict_proba"):
-        return {"id": data.ids, "task": tasks, "cluster": labels}
+        return {"id": data.ids, "task": tasks, "cluster": labels, **folder.name_column(labels, names)}
     outlying = _outlier_scores(model, -model.score_samples(X, tasks=tasks), tasks)
     scores = {"outlier_score": np.where(without_values(X), np.nan, outlying)}
-    return folder.label_columns(data.ids, tasks, labels, folder.belonging_of(model, X, tasks), scores)
+    return folder.label_columns(data.ids, tasks, labels, folder.belonging_of(model, X, tasks), scores, names)
 
 
 def _outlier_scores(model: Any, losses: Array, tasks: Array) -> Array:

@@ -1,10 +1,11 @@
-"""`mtcluster rename`: names for the clusters of a run, which its report uses."""
+"""`mtcluster rename`: names for the clusters of a run, in its model, its tables and its report."""
 
 from __future__ import annotations
 
 import json
 from argparse import Namespace
 from collections import Counter
+from contextlib import ExitStack
 from typing import Any
 
 from .._utils.text import count, listed
@@ -14,9 +15,11 @@ from .console import Console
 from .errors import InputError, need
 from .loading import findings, load_model, undamaged
 
+TABLES = (layout.ROWS_TABLE, layout.CENTERS, layout.RELATIONS)  # with a column "cluster"
+
 
 def run(arguments: Namespace, console: Console) -> dict[str, Any]:
-    """Write the names into the model, and the report again."""
+    """Write the names into the model, and the tables and the report again."""
     need("skops", "files", "writing a model")
     from ..interop import dump
 
@@ -24,12 +27,26 @@ def run(arguments: Namespace, console: Console) -> dict[str, Any]:
     with undamaged(arguments.model / layout.MODEL):
         summary = findings(contents)
         summary["names"] = names = _renamed(summary, arguments)
-        page = Report(summary).html
-    report, model = (folder.new_file(arguments.model / name, force=True) for name in (layout.REPORT, layout.MODEL))
-    with report as new_report, model as new_model:  # both are complete before one of them takes its place
-        new_report.write_text(page, encoding="utf-8")
-        dump(contents | {"findings": json.dumps(summary)}, new_model)
+        page, model = Report(summary).html, _named(contents["model"], names)
+    tables = [path for path in map(arguments.model.__truediv__, TABLES) if path.exists()]
+    with ExitStack() as stack:  # all are complete before one of them takes its place
+        new = {
+            path: stack.enter_context(folder.new_file(path, force=True))
+            for path in (arguments.model / layout.REPORT, arguments.model / layout.MODEL, *tables)
+        }
+        new[arguments.model / layout.REPORT].write_text(page, encoding="utf-8")
+        dump(contents | {"findings": json.dumps(summary), "model": model}, new[arguments.model / layout.MODEL])
+        for path in tables:
+            folder.rename_rows(path, new[path], {int(j): name for j, name in names.items()})
     return {"out": str(arguments.model), "names": names}
+
+
+def _named(model: Any, names: dict[str, str]) -> Any:
+    """Give the names to the model, if it keeps them."""
+    if not hasattr(model, "rename"):
+        return model
+    known = dict.fromkeys(model.cluster_names_, "")
+    return model.rename(known | {int(j): name for j, name in names.items()})
 
 
 def _renamed(summary: dict[str, Any], arguments: Namespace) -> dict[str, str]:

@@ -37,7 +37,12 @@ def write_results(
     if hasattr(model, "predict_proba"):
         belonging = folder.belonging_of(model, rows.X, rows.tasks)
     columns = folder.label_columns(
-        rows.data.ids, rows.tasks, described.labels_, belonging, _scores(described, rows, found)
+        rows.data.ids,
+        rows.tasks,
+        described.labels_,
+        belonging,
+        _scores(described, rows, found),
+        folder.names_of(model),
     )
     folder.write_csv(out / layout.ROWS_TABLE, columns, raw=rows.raw)
     write_model(out, rows, model, described, related, report)
@@ -53,7 +58,7 @@ def write_model(out: Path, rows: Prepared, model: Any, described: Any, related: 
     least = FEW if rows.anonymous else 0
     centers = folder.center_columns(described, rows.features, rows.preprocessor.inverse_transform_centers, least)
     folder.write_csv(out / layout.CENTERS, centers, raw=rows.raw)
-    folder.write_csv(out / layout.RELATIONS, _relation_columns(related, least), raw=rows.raw)
+    folder.write_csv(out / layout.RELATIONS, _relation_columns(related, least, folder.names_of(model)), raw=rows.raw)
     contents = {
         "format": folder.FORMAT,
         "model": without_map(model) if rows.anonymous else model,
@@ -81,14 +86,18 @@ def _appended(columns: dict[str, Any], belonging: tuple[str, Array]) -> dict[str
     name, values = belonging
     labels = np.asarray(columns["cluster"])
     own = np.where(labels >= 0, values[np.arange(len(labels)), np.maximum(labels, 0)].round(6), np.nan)
-    return {"cluster": labels, name: own} | {key: np.asarray(columns[key]) for key in SCORES if key in columns}
+    told = [folder.no_formula(name) for name in columns.get(folder.NAME, ())]
+    names = {folder.NAME: np.array(told, dtype=object)} if told else {}
+    return {"cluster": labels, **names, name: own} | {key: np.asarray(columns[key]) for key in SCORES if key in columns}
 
 
-def _relation_columns(related: Relations, least: int) -> dict[str, Any]:
+def _relation_columns(related: Relations, least: int, names: dict[int, str]) -> dict[str, Any]:
     """Write the columns of relations.csv; numbers of rows below `least`, but not 0, are left out."""
     table = related.table
     rows = [n if n == 0 or n >= least else None for n in table["rows"]]
-    return table | {"support": [round(value, 6) for value in table["support"]], "rows": rows}
+    found = table | {"support": [round(value, 6) for value in table["support"]], "rows": rows}
+    before = {key: found.pop(key) for key in list(found)[: list(found).index("cluster") + 1]}
+    return before | folder.name_column(before["cluster"], names) | found
 
 
 def without_map(model: Any) -> Any:

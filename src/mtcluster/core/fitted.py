@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import ModuleType
 
@@ -11,7 +11,7 @@ import numpy as np
 from .arrays import Array
 from .centers import Centers
 from .geometry import Tied
-from .joining import Prior, width_of
+from .joining import Prior
 from .model import Model
 from .novelty import Ordinary
 from .record import Record, axes
@@ -51,7 +51,7 @@ class Groups(Record):
     """What is known about tasks that joined after the fit, and groups of their rows that no cluster explains."""
 
     joined: Array = axes("m", fill=False)  # which tasks did
-    scales: Array = axes("m", finite=False)  # median losses of their rows; infinite: no row is too far
+    scales: Array = axes("m", least=-1)  # median losses of their rows; 0: unknown; −1: all of them are new
     centers: Array = axes("g d")  # of groups
     tasks: Array = axes("g")  # the index of the task of each group
     flags: bool = True  # do rows that no cluster explains get −1?
@@ -82,6 +82,7 @@ class Fitted(Record):
     stage_sizes: tuple[float, ...] = ()  # Σ u v of each stage
     converged: bool = True  # did the last stage end by `tol`?
     n_iter: int = 0
+    names: tuple[tuple[int, str], ...] = ()  # of clusters, by number
     n_asked: int | None = None  # number of clusters that was asked for or chosen; None: those that exist count
 
     @cached_property
@@ -112,17 +113,13 @@ class Fitted(Record):
     @property
     def prior(self) -> Prior:
         """What is known before a task joins."""
-        within, centers, sharing = self.within_weight, self.centers, self.model.sharing
+        within, sharing = self.within_weight, self.model.sharing
         shared = within < 1 if (within < 1).any() else within == 1
-        reach = widths = None
-        if self.task_offset != "none":
-            reach = float(centers.geometry.squares(centers.offsets.b[shared]).mean())
-        if self.task_offset == "scale":
-            own = [width_of(M, n) / s for M, n, s in zip(centers.Ms, self.sizes, centers.offsets.s, strict=True)]
-            widths = float(np.median(np.array(own)[shared]))
         usual = sharing.usual(np.flatnonzero(shared)) if (within < 1).any() else Share.of(USUAL_SHARE)
         sizes = self.sizes[shared].sum(axis=0)
-        return Prior(self.exists, sizes, usual, reach, widths, self.temperature, self.decided)
+        scaled = self.task_offset == "scale"
+        effects = replace(self.ordinary.effects, moves=self.task_offset != "none")
+        return Prior(self.exists, sizes, usual, effects, scaled, self.temperature, self.decided)
 
     @property
     def width(self) -> float:

@@ -308,6 +308,9 @@ def by_itself(block: Block) -> Block:
     if X.shape[1] <= MOST_FEATURES:
         seen = (~G).astype(np.float64)
         cov = (Y.T @ Y) / np.maximum(seen.T @ seen, 1)
+        widths = np.sqrt(np.diag(cov))
+        widths = np.where(widths > 0, widths, 1)
+        Y, cov = Y / widths, cov / (widths[:, None] * widths)  # units of columns do not matter
         variances = np.diag(cov)
         cov = 0.9 * cov + np.diag(0.1 * variances + np.where(variances > 0, 0, 1))  # pairs have rows of their own
         values, vectors = np.linalg.eigh(cov)
@@ -316,6 +319,7 @@ def by_itself(block: Block) -> Block:
             P = conditional(A, group)[group.pattern]
             U = (Y[group.rows] @ A)[np.arange(len(group.rows))[:, None], group.cells]
             Y[group.rows[:, None], group.cells] = -np.einsum("nkl,nl->nk", P, U)
+        Y *= widths
     return make_block((mean + Y).astype(block.X.dtype), block.u, block.origin)
 
 

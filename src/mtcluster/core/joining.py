@@ -1,40 +1,39 @@
-"""A task joins: where the known clusters lie in it, which of them it holds, and its own centres.
+"""A task joins: where the known clusters lie in it, which of them it holds, its own centres, and what is new in it.
 
-The shared centres z_j stay where they are. Labels, the offset b_k of the new task and its own centres M_kj are found in
-turn, as in a fit. Tasks that lie apart begin at several offsets, among them those that bring a centre of the new task
-onto a known one, so that it need not hold the clusters in the usual proportions; the lowest sum of losses counts,
-with a price for offsets longer than is usual. A cluster is held if its rows would fit worse without it by more than the
-price of a centre.
+The shared centres z_j stay where they are. The groups of the rows of the new task say where it lies (`core.placing`),
+and which of them no cluster explains; without the rows of these, and those beyond the limit, labels, own centres and
+proportions are found in turn, as in a fit. A cluster is held if its rows would fit worse without it by more than the
+price of a centre, or if no other cluster explains one of them.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import ClassVar
 
 import numpy as np
 
-from . import jobs
-from .arrays import Array, Matrix, host
+from .arrays import Array, Matrix, host, is_sparse
 from .blocks import Block, PerRow, Place, RowSource, Totals, Weight
 from .centers import TINY, Centers, centers_of
 from .gaps import by_itself, columns_there
 from .geometry import Geometry, Spread
 from .model import Model, State
 from .mstep import proportions_of, whole_sums
+from .novelty import TRIM, Flags, Ordinary, counted, loss_scales
+from .placing import Effects, Modes, Position, apart_from, find_modes, find_position
 from .sampling import Sampling, take_few
-from .sharing import Offsets, Share, Sharing, Shrink, divided
-from .smoothing import DIRECTIONS, smoothed_centers
-from .smoothing import distances as squared_distances
-from .solver import alternate, nearest_at, side_by_side
-from .starts import kmeans
+from .sharing import Offsets, Sharing, divided
+from .smoothing import DIRECTIONS, directions, smoothed_centers
+from .solver import alternate, nearest_at
 from .terms import Terms
 
 ENOUGH = 5  # rows per cluster that a new task needs before its rows say where it lies and what it holds
-JOIN_ROUNDS, JOIN_TOL = 10, 1e-6  # of labels, offsets and centres
+JOIN_ROUNDS, JOIN_TOL = 10, 1e-6  # of labels and centres
 FEW_ROUNDS = 1  # after smoothing: more would drift away from it, as in a fit
-MATCHED_STARTS = 4  # starts that bring a centre of the new task onto a known one
+NARROWEST = 1 / 16  # variance of the rows of a task, in the noise of the fit, that can be that of a cluster
+TRIMMED = 2  # times that these begin without the rows that are new
 MOST_GAIN = 5.0  # nats that one row can say for a cluster: an outlier must not make one
 JOIN_ROWS = Sampling(3000, 500)
 
@@ -46,8 +45,8 @@ class Prior:
     exists: Array  # (c,) clusters that some task holds
     sizes: Array  # (c,) their rows
     usual: Sharing  # of a task that joins
-    reach: float | None  # mean squared length of the offsets of tasks; None: tasks do not lie apart
-    widths: float | None  # spread between the clusters of a task of scale 1; None: tasks have no scales
+    effects: Effects  # how much tasks differ
+    scaled: bool  # do tasks have scales?
     temperature: float  # half a loss divided by it is in nats
     decided: bool = True  # is it decided which clusters a task holds? Else it holds those that it has rows of
 
@@ -60,28 +59,24 @@ class Joined:
     centers: Centers  # of one run
     support: Array  # (m, c)
     enough: Array  # (m,) whether there were rows enough to tell
+    flags: Flags  # what makes rows new at the rate at which they were left out
+    scales: Array  # (m,) usual losses of the rows that clusters explain; 0: unknown
+    excess: dict[int, Array] = field(default_factory=dict)  # task → log evidence for new of its groups
 
 
 @dataclass(frozen=True)
 class Follow:
-    """The centre step of tasks that join: the shared centres and the geometry stay, the other tasks too."""
+    """The centre step of tasks that join: the shared centres, the geometry and offsets stay, the other tasks too."""
 
     able: list[int]  # tasks with rows enough
-    apart: bool  # do tasks lie apart?
 
     measures: ClassVar[bool] = False
 
     def update(self, model: Model, totals: Totals, last: Centers, origins: Array, spread: Spread | None) -> Centers:
-        """Estimate offsets, own centres and proportions of these tasks from their sums."""
+        """Estimate own centres and proportions of these tasks from their sums."""
         S, T, able = totals.S, whole_sums(model, totals), self.able
-        Z, offsets, sizes = last.shared, last.offsets, S if S.ndim == 3 else np.einsum("rkcc->rkc", S)
-        if self.apart:
-            b, s = np.array(np.broadcast_to(offsets.b, (len(S), T.shape[1], T.shape[3]))), offsets.s
-            total = np.maximum(sizes.sum(axis=2), TINY)[..., None]
-            moved = (T.sum(axis=2) - s[:, None] * np.einsum("rkc,rcd->rkd", sizes, Z)) / total
-            b[:, able] = moved[:, able]
-            offsets = replace(offsets, b=b)
-        placed = offsets.in_tasks(Z, T.shape[1])
+        sizes = S if S.ndim == 3 else np.einsum("rkcc->rkc", S)
+        placed = last.offsets.in_tasks(last.shared, T.shape[1])
         means = model.sharing.own(sizes, centers_of(S, T, placed), placed)
         Ms, prior = np.array(np.broadcast_to(last.Ms, means.shape)), last.log_shares
         Ms[:, able] = means[:, able]
@@ -90,7 +85,7 @@ class Follow:
             held = model.held(S.shape)
             labels = model.membership.labels_only  # which do without the others: these may have any proportion
             prior[:, able] = (_smooth(S, held) if labels else proportions_of(S, held))[:, able]
-        return replace(last, Ms=Ms, offsets=offsets, log_shares=prior)
+        return replace(last, Ms=Ms, log_shares=prior)
 
 
 def _smooth(S: Array, held: Array) -> Array:
@@ -99,39 +94,129 @@ def _smooth(S: Array, held: Array) -> Array:
 
 
 def join(
-    rows: RowSource, model: Model, centers: Centers, new: list[int], prior: Prior, weights: PerRow | None = None
+    rows: RowSource, model: Model, centers: Centers, new: list[int], prior: Prior, ordinary: Ordinary | None = None
 ) -> Joined:
     """Let the tasks `new` of the rows join, of a model of all tasks of the rows, in which theirs means nothing.
 
-    `weights`: what the rows count; None: their sample weights.
+    `ordinary`: what nothing new looks like; None: nothing is new.
     """
     m, c = len(rows.origins), model.n_clusters
+    ordinary = ordinary or Ordinary()
     model, centers = in_the_middle(model, centers, new, prior)
-    counts = rows.summary.counting
-    if weights is None:
-        weights, _ = rows.apply(jobs.unit_weights, outputs=1)
-    able = [k for k in new if counts[k] >= ENOUGH * c]
+    able = [k for k in new if rows.summary.counting[k] >= ENOUGH * c]
     enough, support = np.isin(np.arange(m), able), np.tile(prior.exists.astype(float), (m, 1))
+    flags, excess = Flags(np.full(m, np.inf), {}, prior.exists), {}
+    flags.limits[new] = ordinary.loss(TRIM)
     if not able:
-        return Joined(model, centers, support, enough)
+        return Joined(model, centers, support, enough, flags, np.zeros(m))
     model, centers = replace(model, sharing=model.sharing.joined(able, prior.usual, m)), centers.take("R", None)
-    if prior.reach is not None:
-        centers = _located(rows, weights, model, centers, able, prior)
+    groups: dict[int, Array] = {}
+    widths = np.ones(m)
+    if model.membership.diagonal:
+        for k, block in zip(range(m), take_few(rows, JOIN_ROWS, np.random.default_rng(0)), strict=True):
+            if k in able:
+                found = _located(block, k, centers, prior, ordinary)
+                centers, excess[k], widths[k] = found.centers, found.excess, found.width
+                groups |= {k: found.groups} if len(found.groups) else {}
     smooth = model.membership.labels_only and not model.geometry.estimated and rows.n_features > DIRECTIONS
     if smooth:
         centers = _smoothed(rows, model, centers, able, prior)
-    how, rounds = Follow(able, prior.reach is not None), FEW_ROUNDS if smooth else JOIN_ROUNDS
-    centers = _rounds(rows, weights, model, centers, how, rounds).centers
+    model = replace(model, offsets=centers.offsets)
+    flags, how = replace(flags, groups=groups), Follow(able)
+    for _ in range(TRIMMED):
+        flags, _ = _limited(rows, model, centers, flags, new, widths * enough, ordinary)
+        weights = counted(rows, model, centers.take("R", 0), flags)
+        centers = _rounds(rows, weights, model, centers, how, FEW_ROUNDS if smooth else JOIN_ROUNDS).centers
     if model.membership.diagonal and c > 1:
-        support[able] = evidence(rows, weights, model, centers, prior)[able]
+        support[able], alone = (part[able] for part in evidence(rows, weights, model, centers, prior, flags.limits))
         held = np.array(model.held((1, m, c)))
-        held[0, able] &= (support[able] >= 0.5) | (not prior.decided)
+        held[0, able] &= (support[able] >= 0.5) | (alone > 0) | (not prior.decided)
         for k in able:
             held[0, k, np.where(prior.exists, support[k], -1).argmax()] = True  # a task holds something
         if (held != model.held((1, m, c))).any():
             model = replace(model, holds=held)
-            centers = _rounds(rows, weights, model, centers, how, rounds).centers
-    return Joined(replace(model, offsets=centers.offsets), centers.take("R", 0), support, enough)
+            centers = _rounds(rows, weights, model, centers, how, FEW_ROUNDS if smooth else JOIN_ROUNDS).centers
+    flags, scales = _limited(rows, model, centers, flags, new, widths * enough, ordinary)
+    return Joined(model, centers.take("R", 0), support, enough, flags, scales, excess)
+
+
+def _limited(
+    rows: RowSource, model: Model, centers: Centers, flags: Flags, new: list[int], widths: Array, ordinary: Ordinary
+) -> tuple[Flags, Array]:
+    """Set the limits of the losses of new tasks; `widths` (m,) of their rows, in the noise of the fit; 0: unknown."""
+    unlimited = replace(flags, limits=np.full(len(widths), np.inf))
+    scales = loss_scales(rows, model, centers.take("R", 0), unlimited, ordinary) * (widths > 0)
+    scales = np.where((widths > 0) & (widths < NARROWEST), -1.0, scales)
+    return replace(flags, limits=ordinary.limits(TRIM, scales, new)), scales
+
+
+@dataclass(frozen=True)
+class Located:
+    """What the groups of the rows of a task say."""
+
+    centers: Centers  # with its offset, its scale and its own centres
+    groups: Array  # (g, d) that are new
+    excess: Array  # log evidence for new of groups that lie apart
+    width: float  # variance of the rows, relative to the noise of the fit
+
+
+def _located(block: Block, k: int, centers: Centers, prior: Prior, ordinary: Ordinary) -> Located:
+    """Find where task k lies, and what is new in it."""
+    shared, exists = centers.shared[0], np.flatnonzero(prior.exists)
+    X, u, there, modes, found, apart = position_of(block, shared[exists], centers.take("R", 0).geometry.tied, prior)
+    means, points = means_of(X, u, modes), shared[exists]
+    b, s, Ms = centers.offsets.b.copy(), centers.offsets.s.copy(), centers.Ms.copy()
+    s[k] = found.scale
+    b[0, k] = np.where(there, found.offset(means, points), 0)
+    Ms[0, k] = b[0, k] + s[k] * shared
+    new = apart & (found.excess > max(ordinary.excess, 0.0))
+    own = found.explained
+    for j in np.unique(found.cluster[own]):
+        at = own & (found.cluster == j)
+        n, here = modes.sizes[at].sum(), exists[j]
+        share = n / (n + modes.noise / max(found.own, TINY))
+        Ms[0, k, here, there] += share * (modes.sizes[at] @ means[at] / n - Ms[0, k, here])[there]
+    width = modes.spread / (s[k] ** 2 * prior.effects.noise)
+    return Located(replace(centers, offsets=Offsets(b, s), Ms=Ms), means[new], found.excess[apart], width)
+
+
+def position_of(
+    block: Block, points: Array, geometry: Geometry, prior: Prior
+) -> tuple[Matrix, Array, Array, Modes, Position, Array]:
+    """Find the groups of the rows of a task, and where it lies: rows, weights, columns that it has, groups, position.
+
+    Also which groups (g,) lie apart from all that clusters explain.
+    """
+    there, whole = columns_there(block), by_itself(block)
+    Y, Z = round_coordinates(whole.X, points, geometry, there)
+    u = np.asarray(whole.u, dtype=np.float64)
+    order = np.lexsort(np.round(np.sum((Y[:, None] - Z) ** 2, axis=2), 9).T)  # whatever order the rows came in
+    modes = find_modes(Y[order], u[order], len(points))
+    labels = np.empty_like(modes.labels)
+    labels[order] = modes.labels
+    modes = replace(modes, labels=labels)
+    found = find_position(modes, Z, prior.effects, scaled=prior.scaled)
+    apart = modes.usable & apart_from(Y, u, modes, found.explained)
+    return whole.X, u, there, modes, found, apart
+
+
+def round_coordinates(X: Matrix, points: Array, geometry: Geometry, there: Array) -> tuple[Array, Array]:
+    """Return rows (n, q) and points (c, q) where clusters are round in the geometry, by the columns that are there."""
+    if not there.all():
+        X, points, geometry = X[:, there], points[:, there], geometry.restricted(there)
+    if geometry.estimated:
+        X = np.asarray(X.toarray() if is_sparse(X) else X, dtype=np.float64)
+        X, points = geometry.whiten(X), geometry.whiten(points)
+    if X.shape[1] > DIRECTIONS:
+        V = directions(X, points)
+        return np.asarray(X @ V, dtype=np.float64), points @ V
+    return np.asarray(X.toarray() if is_sparse(X) else X, dtype=np.float64), points
+
+
+def means_of(X: Matrix, u: Array, modes: Modes) -> Array:
+    """Compute (g, d) means of groups of rows."""
+    F = (modes.labels == np.arange(len(modes.sizes))[:, None]) * u / modes.sizes[:, None]
+    return np.asarray((X.T @ F.T).T if is_sparse(X) else F @ X, dtype=np.float64)
 
 
 def in_the_middle(model: Model, centers: Centers, new: list[int], prior: Prior) -> tuple[Model, Centers]:
@@ -140,11 +225,10 @@ def in_the_middle(model: Model, centers: Centers, new: list[int], prior: Prior) 
     held = np.array(model.held((1, m, c)))
     held[0, new] = prior.exists
     centers, logs = centers.take("R", None), centers.log_shares
-    if prior.reach is not None:
-        whole = centers.offsets.whole(m=m, d=centers.Z.shape[2])
-        b, s = whole.b.copy(), whole.s.copy()
-        b[:, new], s[new] = 0, 1
-        centers = replace(centers, offsets=Offsets(b, s))
+    whole = centers.offsets.whole(m=m, d=centers.Z.shape[2])
+    b, s = whole.b.copy(), whole.s.copy()
+    b[:, new], s[new] = 0, 1
+    centers = replace(centers, offsets=Offsets(b, s))
     if logs is not None:
         logs = logs.copy()
         logs[new] = -np.log(prior.exists.sum())
@@ -166,106 +250,49 @@ def _smoothed(rows: RowSource, model: Model, centers: Centers, able: list[int], 
     return replace(centers, Ms=Ms)
 
 
-def _located(
-    rows: RowSource, weights: PerRow, model: Model, centers: Centers, able: list[int], prior: Prior
-) -> Centers:
-    """Return offsets from the best of several starts; without centres of their own, which would follow any of them."""
-    means, shared, exists = rows.summary.means, centers.shared[0], prior.exists
-    b, s = centers.offsets.b[0], centers.offsets.s.copy()
-    middle = prior.sizes @ shared / prior.sizes.sum()
-    starts = np.stack([b] * (2 + MATCHED_STARTS))
-    blocks = take_few(rows, JOIN_ROWS, np.random.default_rng(0))
-    for k in able:
-        own, sizes = _clusters(by_itself(blocks[k]), int(exists.sum()))
-        if prior.widths:
-            s[k] = max(width_of(own, sizes) / prior.widths, TINY)
-        there = columns_there(blocks[k])  # elsewhere it lies as the others do
-        starts[1, k] = np.where(there, means[k] - s[k] * middle, 0)
-        starts[2:, k] = 0
-        starts[2:, k, there] = _pairs(own[:, there], sizes, s[k] * shared[exists][:, there])
-    alone = replace(model, sharing=Shrink.of(np.inf) if model.sharing.draws else Share.of(0.0))
-    found, losses = np.empty_like(starts), np.empty((len(b), len(starts)))
-    for group in side_by_side(rows, alone, len(starts)):
-        runs = list(group)
-        several = centers.take("R", 0).copies(len(runs))
-        several = replace(several, offsets=Offsets(starts[runs], s))
-        state = _rounds(rows, weights, alone, several, Follow(able, True), JOIN_ROUNDS)
-        found[runs] = state.centers.offsets.b
-        own = rows.apply(jobs.weighted_sums, state.Ls)[-1].reshape(len(b), -1)
-        losses[:, runs] = own + _price(state.centers, prior).T
-    b = b.copy()
-    b[able] = found[losses.argmin(axis=1), np.arange(len(b))][able]
-    return replace(centers, offsets=Offsets(b[None], s))
-
-
-def _clusters(block: Block, n_clusters: int) -> tuple[Array, Array]:
-    """Return centres of k-means of the rows of a task, and their sizes."""
-    state = kmeans([block], n_clusters, np.random.default_rng(0)).state
-    sizes = np.bincount(state.Ps[0][0], weights=block.u, minlength=n_clusters)
-    return state.centers.Z[0], sizes
-
-
-def width_of(centers: Array, sizes: Array) -> float:
-    """Measure the spread between centres."""
-    middle = sizes @ centers / sizes.sum()
-    return float(np.sqrt(sizes @ np.sum((centers - middle) ** 2, axis=1) / sizes.sum()))
-
-
-def _pairs(found: Array, sizes: Array, shared: Array) -> Array:
-    """(MATCHED_STARTS, d) of the offsets that bring one centre onto another, those after which all lie near some."""
-    apart, between = squared_distances(found, found), squared_distances(shared, shared)
-    G = found @ shared.T
-    losses = np.empty(G.shape)
-    for p in range(len(found)):  # ‖(x_i − x_p) − (z_j − z_q)‖² of all q, i and j
-        products = (G - G[p])[None] - (G[:, :, None] - G[p, :, None]).transpose(1, 0, 2)
-        least = np.min(apart[p][None, :, None] + between[:, None, :] - 2 * products, axis=2)
-        losses[p] = np.maximum(least, 0) @ sizes
-    lengths = squared_distances(shared, found)  # of the offsets: the shorter one, where others do as well
-    best = np.lexsort((lengths.ravel(), losses.ravel().round(9)))[:MATCHED_STARTS]
-    ours, theirs = np.divmod(np.resize(best, MATCHED_STARTS), len(shared))
-    return found[ours] - shared[theirs]
-
-
-def _price(centers: Centers, prior: Prior) -> Array:
-    """Compute (R, m) what offsets cost: that of a normal prior whose variance is that of the offsets of known tasks."""
-    b, nobody = centers.offsets.b, np.zeros(centers.Ms.shape[1], dtype=bool)
-    squares = np.sum(centers.geometry.tied.times(b[:, :, None], nobody)[:, :, 0] * b, axis=2)
-    reach = max(prior.reach or 0.0, TINY)
-    with np.errstate(over="ignore"):  # where known tasks have no offsets, any other than 0 costs too much
-        return prior.temperature * (b.shape[2] * (squares / reach))
-
-
 def _rounds(rows: RowSource, weights: PerRow, model: Model, centers: Centers, how: Follow, rounds: int) -> State:
-    """Find labels, then offsets and centres, a few times, or until losses stall."""
+    """Find labels, then centres, a few times, or until losses stall."""
     state = nearest_at(rows, model, centers, weights)
     return alternate(rows, model, state, max_iter=rounds, tol=JOIN_TOL, known=how).state
 
 
-def evidence(rows: RowSource, weights: PerRow, model: Model, centers: Centers, prior: Prior) -> Array:
-    """Compute (m, c) the share of the evidence for a cluster in the evidence and the price of a centre."""
-    terms = model.terms(centers, rows.origins, energy=False, gaps=rows.gaps)
-    job = partial(_evidence, terms=terms, temperature=prior.temperature)
-    found = rows.apply(job, weights)[-1]
+def evidence(
+    rows: RowSource, weights: PerRow, model: Model, centers: Centers, prior: Prior, limits: Array
+) -> tuple[Array, Array]:
+    """Compute (m, c) the share of the evidence for a cluster in the evidence and the price of a centre.
+
+    Also the rows (m, c) that no other cluster explains, of loss limits (m,).
+    """
+    terms = model.terms(centers, rows.origins, gaps=rows.gaps)
+    job = partial(_evidence, terms=terms, temperature=prior.temperature, limits=limits)
+    found, alone = rows.apply(job, weights)[-1]
     price = 0.5 * min(rows.n_features + 1, model.n_clusters) * np.log(np.maximum(rows.summary.sizes, 2.0))
-    return found / (found + price[:, None])
+    return found / (found + price[:, None]), alone
 
 
-def _evidence(place: Place, weights: list[Weight], *, terms: Terms, temperature: float) -> tuple[Array]:
-    """Compute (m, c) by how much the rows of each cluster would fit worse in the second best one, in nats."""
+def _evidence(place: Place, weights: list[Weight], *, terms: Terms, temperature: float, limits: Array) -> tuple[Array]:
+    """Compute (2, m, c) by how much the rows of each cluster would fit worse in the second best one, in nats.
+
+    And the rows whose loss would be above the limit.
+    """
     blocks, c = place.blocks, terms.C.shape[2]
-    local, found = terms.where(blocks[0]), np.zeros((len(blocks), c))
+    local, found = terms.where(blocks[0]), np.zeros((2, len(blocks), c))
 
     def job(k: int, part: slice, X: Matrix) -> Array:
         X, met = local[k].meet(X, blocks[k], part)
-        D = np.array(host(local[k].quadratic(X, blocks[k].sq[part], met).D[0, ...]), dtype=np.float64)
+        form = local[k].quadratic(X, blocks[k].sq[part], met)
+        energy = 0.0 if form.e is None else np.asarray(host(form.e), dtype=np.float64).reshape(-1)
+        D = np.array(host(form.D[0, ...]), dtype=np.float64)
         own, at = D.argmin(axis=0), np.arange(D.shape[1])
         here = D[own, at]
         D[own, at] = np.inf
-        gain = np.minimum((D.min(axis=0) - here) / temperature, MOST_GAIN)
-        return np.bincount(own, weights=host(weights[k].w[0, part]) * gain, minlength=c)
+        other, w = D.min(axis=0), host(weights[k].w[0, part])
+        gain = np.minimum((other - here) / temperature, MOST_GAIN)
+        beyond = w * (energy + 2 * other > limits[k])
+        return np.stack([np.bincount(own, weights=values, minlength=c) for values in (w * gain, beyond)])
 
     for k, gains in place.over_pieces(terms.n_columns, job):
-        found[k] += gains
+        found[:, k] += gains
     return (found,)
 
 

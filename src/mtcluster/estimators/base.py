@@ -28,7 +28,7 @@ from .._sklearn_compat import (
 )
 from .._utils.restoring import restores
 from .._utils.tasks import as_parts
-from ..core.arrays import Array
+from ..core.arrays import Array, host
 from ..core.blocks import PerRow
 from ..core.calibration import temperatures as calibrate
 from ..core.centers import TINY
@@ -36,7 +36,8 @@ from ..core.couplings import COUPLINGS
 from ..core.fitted import Fitted
 from ..core.memberships import MEMBERSHIPS, one_hot
 from ..core.model import total_loss
-from ..core.novelty import label_rows, learn_ordinary
+from ..core.novelty import label_rows
+from ..core.ordinary import learn_ordinary
 from ..core.pacing import Stages
 from ..core.projecting import axes_of, project
 from ..core.readout import probabilities, read_out
@@ -74,7 +75,7 @@ from .plan import (
     make_plan,
 )
 from .progress import FitProgress, tell, warn_user
-from .publish import check_finite_centers, fitted_model, published, with_map, with_unknown
+from .publish import check_finite_centers, fitted_model, named_labels, published, with_map, with_unknown
 from .stream import followed_stream
 
 if TYPE_CHECKING:
@@ -333,6 +334,35 @@ class MultiTaskClusterer(
             return rows.memberships
         return one_hot(rows.labels, self.fitted_.model.n_clusters, rows.losses.dtype, array_namespace(rows.labels))
 
+    @property
+    def cluster_names_(self) -> dict[int, str]:
+        """Names of clusters, by their number; those that `rename` gave."""
+        return dict(self.fitted_.names)
+
+    def rename(self, names: dict[int, str]) -> Self:
+        """Give names to clusters, which models that continue this one keep, as cluster numbers never change meaning.
+
+        Parameters
+        ----------
+        names : dict of int to str
+            Names by the number of the cluster. An empty name takes one away; other clusters keep theirs.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator. `labels_` stays numbers; `predict(..., names=True)` gives names.
+        """
+        check_is_fitted(self)
+        known, found = self.fitted_.model.n_clusters, self.cluster_names_
+        for number, name in names.items():
+            if isinstance(number, bool) or not isinstance(number, Integral) or not 0 <= number < known:
+                raise ValueError(
+                    f"names has a name for {number!r}: the numbers of clusters are those from 0 to {known - 1}."
+                )
+            found[int(number)] = str(name).strip()
+        self.fitted_ = replace(self.fitted_, names=tuple(sorted((j, name) for j, name in found.items() if name)))
+        return self
+
     # -------------------------------------------------------------------------------------------- rows, seen or new
     def _open(self, X: Given, tasks: Given, method: str, sample_weight: Given = None) -> Engine:
         """Bring rows, seen or new, of the library that the model was fitted with."""
@@ -362,7 +392,9 @@ class MultiTaskClusterer(
 
     def _place(self, engine: Engine, rate: float | None = None, *, expected: bool = False) -> Placement:
         """Place the tasks of an engine; warn about new tasks, or about unusual ones if new ones are expected."""
-        placed = place_tasks(engine, self.fitted_, rate_of(self.fitted_) if rate is None else rate)
+        names = self.__dict__.get("feature_names_in_")
+        columns = None if names is None else [repr(str(name)) for name in names]
+        placed = place_tasks(engine, self.fitted_, rate_of(self.fitted_) if rate is None else rate, columns)
         told = placed.notes if expected else (*placed.named, *placed.notes)
         if told:
             warn_user(" ".join(told))
@@ -377,7 +409,13 @@ class MultiTaskClusterer(
         return Ps, Ls
 
     def predict(
-        self, X: Any, *, tasks: Any = None, novelty: str | None = None, novelty_rate: float | None = None
+        self,
+        X: Any,
+        *,
+        tasks: Any = None,
+        novelty: str | None = None,
+        novelty_rate: float | None = None,
+        names: bool = False,
     ) -> Array:
         """Cluster of each row.
 
@@ -394,12 +432,14 @@ class MultiTaskClusterer(
             group; see `adapt`. "none": each row gets a cluster. None: as in `adapt`, or "flag".
         novelty_rate : float in (0, 1), optional
             Share of ordinary rows of a new task that get -1. None: as in `adapt`, or 0.01.
+        names : bool, default=False
+            Whether labels are texts: the name that `rename` gave the cluster, or its number.
 
         Returns
         -------
         labels : array of shape (n,)
             Cluster numbers, the same in every task; of clusters that the task holds (`cluster_presence_`). Rows of the
-            tasks of `fit`, and rows without `tasks`, always have one.
+            tasks of `fit`, and rows without `tasks`, always have one. With `names` an array of texts in NumPy's memory.
         """
         check_novelty(novelty, novelty_rate, choices=("flag", "none", None))
         engine = self._open(X, tasks, "predict")
@@ -409,7 +449,8 @@ class MultiTaskClusterer(
         with engine:
             labels = engine.apply(job, outputs=3, lazy=True)[0]
         found = xp.astype(engine.gather(labels, np.int32), xp.int32)
-        return with_unknown(engine, found) if engine.one_library and bool(xp.any(found < 0)) else found
+        found = with_unknown(engine, found) if engine.one_library and bool(xp.any(found < 0)) else found
+        return named_labels(host(found), self.fitted_.names) if names else found
 
     def predict_proba(self, X: Any, *, tasks: Any = None) -> Array:
         """Return the probability of each cluster, for each row.
@@ -531,9 +572,9 @@ class MultiTaskClusterer(
             The task of each row. None: X is a dict of tasks.
         novelty : {"flag", "none", "new"}, default="flag"
             What to do with rows that no cluster explains: those with a larger loss than ordinary rows have, and groups
-            of rows that lie apart from all known clusters, more than parts of tasks of the fit do. "flag": their label
-            is -1. "new": groups become clusters, after the last number; other rows get -1. "none": each row gets a
-            known cluster. If most rows of a task are like that, a warning says so, and none gets -1.
+            of rows that lie apart from all known clusters, farther than tasks differ. "flag": their label is -1. "new":
+            groups become clusters, after the last number; other rows get -1. "none": each row gets a known cluster.
+            If most rows of a task are like that, a warning says so, with the factor if they look like other units.
         novelty_rate : float in (0, 1), default=0.01
             Share of ordinary rows that get -1 by their loss.
         update : bool, default=False

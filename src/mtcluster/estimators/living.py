@@ -14,24 +14,24 @@ from ..core.arrays import Array, Matrix, is_sparse
 from ..core.blocks import Block, Blocks, PerRow, Place, RowSource
 from ..core.centers import TINY, Centers
 from ..core.fitted import Fitted, Groups
-from ..core.jobs import energies, nearest, unit_weights
-from ..core.joining import Joined, followed, in_the_middle, join, merged_groups, with_clusters
+from ..core.jobs import nearest, unit_weights
+from ..core.joining import JOIN_ROWS, Joined, followed, in_the_middle, join, merged_groups, with_clusters
 from ..core.model import Model
 from ..core.mstep import whole_sums
-from ..core.novelty import Flags, counted, label_rows, loss_scales, next_groups, outlying
+from ..core.novelty import Flags, counted, label_rows, new_share
 from ..core.projecting import task_indices
 from ..core.readout import read_out
 from ..core.renumbering import Numbering, contingency, continued, labelled, resized, spacing
-from ..core.sampling import Sampling, label_all, take_whole
+from ..core.sampling import Sampling, label_all, take_few, take_whole
 from ..core.solver import totals_of
 from ..core.streaming import n_cells
+from ..core.units import Units, guessed_units
 from ..engines import Engine
 from .changes import Changes
 from .publish import row_results, settled, with_map
 
 RATE = 0.01  # of ordinary rows that are flagged
-MOST_OUTLYING = 0.5  # share of outlying rows from which on a task as a whole is odd, and not its rows
-NARROWEST = 1 / 16  # of the usual variance within clusters: a task of less is odd too
+MOST_NEW = 0.5  # share of new rows from which on the user is told
 RESIZED = Sampling(sample=3000, task_sample=100)  # rows that a start is made on, where the number of clusters differs
 DIMENSIONS = 50  # in which wide rows are joined and cut
 
@@ -46,7 +46,6 @@ class Placement:
     at: list[int | None]  # which of the tasks of the model each task is; None: it is new
     verdict: Flags  # on the rows of new tasks
     joined: Joined | None = None  # None: no task is new, or none is named
-    scales: Array | None = None  # (m,) median losses of new tasks; 0: unknown
     named: tuple[str, ...] = ()  # sentences that name what is new
     notes: tuple[str, ...] = ()  # and on what is unusual about it
 
@@ -56,53 +55,25 @@ class Placement:
         return [i for i, k in enumerate(self.at) if k is None]
 
 
-def place_tasks(engine: Engine, fitted: Fitted, rate: float) -> Placement:
+def place_tasks(engine: Engine, fitted: Fitted, rate: float, names: list[str] | None = None) -> Placement:
     """Make the model of the tasks of an engine; those that were not in fit join.
 
     A new task of enough rows has a location, clusters that it holds, and centres of its own. For others, and for rows
-    without a task, the shared centres decide, as they lie in the middle of the tasks.
+    without a task, the shared centres decide, as they lie in the middle of the tasks. `names` of the features.
     """
     prior, labels = fitted.prior, fitted.tasks.tolist()
     at = positions(engine.labels.tolist(), labels) if engine.named else [0 if len(labels) == 1 else None]
     new, here = [i for i, k in enumerate(at) if k is None], [0 if k is None else k for k in at]
     model, centers = fitted.model.take("m", here), fitted.centers.take("m", here)
-    limits = np.full(len(at), np.inf)
     if not new or not engine.named:
         if new:
             model, centers = in_the_middle(model, centers, new, prior)
-        return Placement(model, centers, at, Flags(limits, {}, prior.exists))
+        return Placement(model, centers, at, Flags(np.full(len(at), np.inf), {}, prior.exists))
     with engine:
-        found = join(engine, model, centers, new, prior)
-        limits[new] = fitted.ordinary.loss(rate)
-        share, scales = _outlying(engine, found, limits), loss_scales(engine, found, np.random.default_rng(0))
-        limits[new] = [fitted.ordinary.loss(rate, scales[k]) for k in new]
-        narrow = _spread(engine) < NARROWEST * fitted.width
-        odd = [k for k in new if share[k] > MOST_OUTLYING or (narrow[k] and found.enough[k])]
-        limits[odd] = np.inf
-        sound = [k for k in new if k not in odd]
-        groups: dict[int, Array] = {}
-        verdict = Flags(limits, groups, prior.exists)
-        while True:
-            if groups or (share[sound] > 0).any():
-                found = join(engine, model, centers, new, prior, counted(engine, found.model, found.centers, verdict))
-            more = next_groups(engine, found, groups, sound, prior.exists, fitted.ordinary)
-            if all(len(own) == len(groups.get(k, ())) for k, own in more.items()):
-                break
-            groups, verdict = more, replace(verdict, groups=more)
-    notes = tuple(_notes(engine, labels, new, found, odd, share))
-    return Placement(found.model, found.centers, at, verdict, found, scales, _named(engine, new, found), notes)
-
-
-def _outlying(engine: Engine, found: Joined, limits: Array) -> Array:
-    Ls = engine.apply(partial(read_out, model=found.model, centers=found.centers), outputs=2)[1]
-    return outlying(engine, Ls, limits)
-
-
-def _spread(engine: Engine) -> Array:
-    """Compute (m,) the mean squared distance of the rows of a task from their mean."""
-    summary = engine.summary
-    apart = np.sum((summary.means - engine.origins) ** 2, axis=1)
-    return np.maximum(engine.apply(energies)[-1] / np.maximum(summary.sizes, TINY) - apart, 0)
+        found = join(engine, model, centers, new, prior, fitted.ordinary)
+        verdict = replace(found.flags, limits=fitted.ordinary.limits(rate, found.scales, new))
+        notes = tuple(_notes(engine, fitted, new, found, names or list(map(str, range(engine.n_features)))))
+    return Placement(found.model, found.centers, at, verdict, found, _named(engine, new, found), notes)
 
 
 def _named(engine: Engine, new: list[int], found: Joined) -> tuple[str, ...]:
@@ -113,12 +84,10 @@ def _named(engine: Engine, new: list[int], found: Joined) -> tuple[str, ...]:
     return (told, f"Where {_listed(able)} lies, and what it holds, was estimated from its rows.") if able else (told,)
 
 
-def _notes(
-    engine: Engine, known: list[Hashable], new: list[int], found: Joined, odd: list[int], share: Array
-) -> list[str]:
+def _notes(engine: Engine, fitted: Fitted, new: list[int], found: Joined, columns: list[str]) -> list[str]:
     """Tell what is unusual about new tasks."""
     names, notes = engine.labels.tolist(), []
-    texts = {str(label): label for label in known}
+    texts = {str(label): label for label in fitted.tasks.tolist()}
     for label in [names[i] for i in new if str(names[i]) in texts][:1]:
         other = texts[str(label)]
         notes.append(
@@ -128,14 +97,27 @@ def _notes(
     few = [names[i] for i in new if not found.enough[i]]
     if few:
         notes.append(f"{_listed(few)} has too few rows to tell where it lies: the shared centres decide about them.")
-    for k in odd:
-        what = f"The rows of {names[k]!r} lie much closer together than those of any cluster"
-        if share[k] > MOST_OUTLYING:
-            what = f"{100 * share[k]:.0f} % of the rows of {names[k]!r} lie outside of what the tasks of fit hold"
+    share = new_share(engine, found.model, found.centers, found.flags)
+    for k in (k for k in new if found.enough[k]):
+        units = _units(engine, fitted, k, found, float(share[k]))
+        why = "it may be in other units, or have nothing in common with them" if units is None else units.told(columns)
+        if share[k] <= MOST_NEW:
+            notes += [] if units is None else [f"{names[k]!r} {why}."]
+            continue
         notes.append(
-            f"{what}: it may be in other units, or have nothing in common with them. None of its rows is labelled -1."
+            f"{100 * share[k]:.0f} % of the rows of {names[k]!r} lie outside of what the tasks of fit hold: {why}. "
+            "These rows are labelled -1."
         )
     return notes
+
+
+def _units(engine: Engine, fitted: Fitted, k: int, found: Joined, share: float) -> Units | None:
+    """Guess the units of a new task of which a share of the rows is new."""
+    if not fitted.model.membership.diagonal:
+        return None
+    block, prior = take_few(engine, JOIN_ROWS, np.random.default_rng(0))[k], fitted.prior
+    model, centers = fitted.model.take("m", [0]), fitted.centers.take("m", [0])
+    return guessed_units(block, model, centers, prior, fitted.ordinary, share, MOST_NEW)
 
 
 def _listed(names: list[Hashable]) -> str:
@@ -288,8 +270,8 @@ def _with_groups(whole: Fitted, placed: Placement, groups: dict[int, Array], whe
     for i in placed.new:
         k, own = where[i], groups.get(i, centers[:0])
         joined[k] = True
-        assert placed.scales is not None
-        scales[k] = placed.scales[i] if np.isfinite(placed.verdict.limits[i]) else np.inf  # no row of it is too far
+        assert placed.joined is not None
+        scales[k] = placed.joined.scales[i]
         centers, owners = np.concatenate([centers, own]), np.r_[owners, np.full(len(own), k)]
     return replace(known, joined=joined, scales=scales, centers=centers, tasks=owners)
 
@@ -323,12 +305,13 @@ class Continued:
     model: Model
     centers: Centers
     exists: Array  # (c,) clusters that some task held
+    names: tuple[tuple[int, str], ...] = ()  # of clusters
 
     @classmethod
     def of(cls, fitted: Fitted, engine: Engine) -> Continued:
         """Place tasks that were not in the earlier fit as `predict` places them."""
         placed = place_tasks(engine, fitted, rate_of(fitted))
-        return cls(placed.model, placed.centers, fitted.exists)
+        return cls(placed.model, placed.centers, fitted.exists, fitted.names)
 
     def read(self, rows: RowSource) -> tuple[PerRow, PerRow]:
         """Return labels and losses of rows."""
@@ -373,7 +356,8 @@ class Continued:
         """Return the fitted model in the numbers of the earlier one; rows are read as `predict` reads them."""
         centers = found.centers(fitted.centers, fitted.model, self.centers.shared, self.centers.Ms)
         model = found.model(fitted.model, len(fitted.tasks))
-        whole = replace(found.placed(replace(fitted, rows=replace(fitted.rows, memberships=None))), model=model)
+        plain = replace(fitted, rows=replace(fitted.rows, memberships=None), names=self.names)
+        whole = replace(found.placed(plain), model=model)
         whole = replace(whole, centers=settled(centers, len(fitted.tasks), engine.n_features))
         Ps, Ls, _ = engine.apply(partial(read_out, model=whole.model, centers=whole.centers), outputs=2)
         rows = row_results(engine, model, Ps, Ls, weights, fitted.rows.fractions)

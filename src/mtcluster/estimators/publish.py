@@ -160,6 +160,12 @@ def with_unknown(engine: Engine, labels: Array) -> Array:
     return xp.where(empty, xp.asarray(-1, dtype=labels.dtype, device=getattr(labels, "device", None)), labels)
 
 
+def named_labels(labels: Array, names: tuple[tuple[int, str], ...]) -> Array:
+    """Return labels as texts: the names of clusters, or their numbers."""
+    known = dict(names)
+    return np.array([known.get(j, str(j)) for j in labels.tolist()], dtype=object)
+
+
 def check_finite_centers(fitted: Fitted) -> Fitted:
     """Refuse a model whose centres left the range of their type."""
     if not np.isfinite(fitted.centers.Ms).all():

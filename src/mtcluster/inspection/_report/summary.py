@@ -58,7 +58,8 @@ def summarize(model: Any, given: Given) -> dict[str, Any]:
         given = replace(given, feature_names=subject.feature_names)
     subject = replace(subject, feature_names=given.feature_names)
     _check(subject, given)
-    names = _cluster_names(given.cluster_names, subject.shape[1])
+    known = dict(subject.fitted.names) if given.cluster_names is None else given.cluster_names
+    names = _cluster_names(known, subject.shape[1])
     if not given.anonymous:
         return plain(_parts(subject, given) | {"names": names, "anonymous": None})
     large = anonymous.large_tasks(subject)
