@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 MINIMUM := .venv-minimum
 QUICK := not slow and not browser and not dask and not gpu and not data
-COVERED := src/mtcluster/core/*,src/mtcluster/engines/*,src/mtcluster/consensus/*,src/mtcluster/estimators/*
+COVERED := src/mtcluster/core/*,src/mtcluster/engines/*,src/mtcluster/search/*,src/mtcluster/estimators/*
 
 export MTCLUSTER_DATA ?= $(abspath ../shared/data)
 

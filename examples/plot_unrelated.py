@@ -50,7 +50,7 @@ for d in (5, 10, 20, 40):
 # %%
 # Left: relatedness of the unrelated task to the most similar other task. Right: accuracy of `SPMTC` minus that of
 # k-means per task. In five dimensions the unrelated task may be taken for related, and then it loses accuracy. If it is
-# left alone, the related tasks form the consensus without it, and little is lost. With clusters as clear as here and
+# left alone, the related tasks are searched without it, and little is lost. With clusters as clear as here and
 # few features, k-means per task is the safer choice, unless clusters have to correspond.
 fig, (left, right) = plt.subplots(1, 2, figsize=(9, 3.5), layout="constrained")
 for index, (d, apart, likeness, odd_gain, related_gain) in enumerate(records):
