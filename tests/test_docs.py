@@ -216,7 +216,7 @@ def test_the_reference_lists_every_public_module():
     assert set(API) == public | {"mtcluster"}
 
 
-ROOMS = "core|engines|consensus|certainty|estimators|model_selection|preprocessing|inspection|interop|cli|_utils"
+ROOMS = "core|engines|search|certainty|estimators|model_selection|preprocessing|inspection|interop|cli|_utils"
 
 
 @pytest.mark.parametrize("page", ["docs/architecture.md", "docs/mathematics.md", "CONTRIBUTING.md"])

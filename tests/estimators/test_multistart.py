@@ -125,10 +125,10 @@ def test_zeros_that_memberships_never_leave_are_told(blobs):
     [
         ({"init": "search"}, 1),
         ({"init": "search", "n_init": 2}, 2),
-        ({"init": Search(smoothings=((5, 1),), n_init=2)}, 2),  # what the start recommends
-        ({"init": Search(smoothings=((5, 1),), n_init=2), "n_init": 1}, 1),
+        ({"init": Search(n_seedings=2, n_init=2)}, 2),  # what the start recommends
+        ({"init": Search(n_seedings=2, n_init=2), "n_init": 1}, 1),
     ],
 )
-def test_a_consensus_is_formed_as_often_as_asked(blobs, given, n_starts):
+def test_a_search_is_done_as_often_as_asked(blobs, given, n_starts):
     model = LSSMTC(4, random_state=0, **given).fit(blobs.X, tasks=blobs.tasks)
     assert (model.decisions_.start, model.decisions_.n_starts) == ("search", n_starts)

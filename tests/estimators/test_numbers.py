@@ -94,7 +94,7 @@ def test_a_warning_where_no_number_is_stable(three, monkeypatch):
     found = select_n_clusters(X, tasks=tasks, n_clusters=[2, 3], random_state=0)
     object.__setattr__(found, "n_clusters", None)
     monkeypatch.setattr(base, "choose_number", lambda *arguments: found)
-    with pytest.warns(UserWarning, match=r"n_clusters was left to the data\. .* The most stable number was taken"):
+    with pytest.warns(UserWarning, match=r"n_clusters was left to the data\. .* The sharpest number was taken"):
         model = SPMTC("auto", random_state=0).fit(X, tasks=tasks)
     assert model.n_clusters_ == found.best in (2, 3)
 

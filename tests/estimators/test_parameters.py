@@ -10,15 +10,15 @@ from sklearn.exceptions import NotFittedError
 
 from mtcluster import LSSMTC, SPMTC, Search
 
-QUICK = Search(smoothings=((5, 1),), n_seedings=2, n_init_member=1, n_init_own=2, n_init_offset=1)
+QUICK = Search(n_seedings=2, n_moved=1)
 
 
 @pytest.mark.parametrize("estimator", [SPMTC, LSSMTC])
-def test_a_consensus_as_start_survives_clone_set_and_pickle(estimator, blobs):
+def test_a_search_as_start_survives_clone_set_and_pickle(estimator, blobs):
     model = estimator(4, init=QUICK, random_state=0)
     assert model.get_params()["init"] is QUICK
     assert clone(model).init == QUICK
-    other = Search(within_weight=0.6)
+    other = Search(sample=60)
     assert clone(model).set_params(init=other).init is other
     fitted = model.fit(blobs.X, tasks=blobs.tasks)
     again = pickle.loads(pickle.dumps(fitted))
@@ -43,15 +43,12 @@ def test_a_fit_changes_no_parameter(blobs):
     ("wrong", "message"),
     [
         ({"sample": 0}, "sample=0 of Search should be a whole number of at least 1"),
-        ({"n_init_own": 1.5}, "n_init_own=1.5"),
-        ({"smoothings": ()}, "should be pairs"),
-        ({"smoothings": ((0, 1),)}, "should be pairs"),
-        ({"within_weights": ()}, "within_weights=.* should lie between 0 and 1"),
-        ({"within_weights": (0.5, 1.5)}, "within_weights"),
-        ({"within_weight": -0.1}, "within_weight=-0.1 of Search should lie between 0 and 1"),
+        ({"n_seedings": 1.5}, "n_seedings=1.5"),
+        ({"n_moved": -1}, "n_moved=-1"),
+        ({"n_init": "many"}, "n_init='many'"),
     ],
 )
-def test_a_consensus_that_cannot_be_formed_is_refused_when_it_is_made(wrong, message):
+def test_a_search_that_cannot_be_is_refused_when_it_is_made(wrong, message):
     with pytest.raises(ValueError, match=message):
         Search(**wrong)
 

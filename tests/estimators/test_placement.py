@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from mtcluster import ASI, LSSMTC, SPMTC, Search
+from mtcluster import ASI, LSSMTC, SPMTC
 from mtcluster.datasets import make_multitask_blobs
 from mtcluster.metrics import clustering_accuracy
 
@@ -125,9 +125,9 @@ def test_one_task_in_fit_is_the_task_of_rows_without_a_name(blobs):
 @pytest.mark.parametrize("shift", [0.0, 40.0])
 def test_a_new_task_is_placed_also_where_every_task_was_left_alone(blobs, shift):
     """The sizes that weigh the middle must not add up to nothing."""
-    alone = Search(smoothings=((5, 1),), n_init_member=1, n_init_own=2, min_agreement=1.1)
     X = blobs.X + shift * blobs.tasks[:, None]
-    model = SPMTC(4, init=alone, task_offset="mean", metric="euclidean", random_state=0).fit(X, tasks=blobs.tasks)
+    model = SPMTC(4, within_weight=1.0, task_offset="mean", metric="euclidean", random_state=0)
+    model.fit(X, tasks=blobs.tasks)
     assert_array_equal(model.fitted_.within_weight, 1)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)

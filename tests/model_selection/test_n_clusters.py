@@ -109,7 +109,7 @@ def test_coarser_numbers_are_named_and_the_tree_tells_what_splits():
     """Two groups of two clusters each."""
     rng = np.random.default_rng(0)
     y = np.repeat(np.arange(4), 80)
-    X = np.array([[0, 0, 0], [9, 0, 0], [30, 0, 0], [30, 9, 0]])[y] + rng.normal(size=(320, 3))
+    X = np.array([[0, 0, 0], [0, 9, 0], [30, 0, 0], [30, 9, 0]])[y] + rng.normal(size=(320, 3))
     found = select_n_clusters(X, tasks=np.arange(320) % 2, n_clusters=range(2, 6), random_state=0)
     assert found.n_clusters == 4
     assert found.named[0] == 2

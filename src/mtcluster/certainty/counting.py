@@ -23,9 +23,10 @@ from .cold import renamed
 from .gaps import gaps, whitener
 from .parts import halves
 from .reference import elliptical
-from .verdict import FAIRLY_STABLE, GAP, NARROW_GAP, STABLE
+from .verdict import FAIRLY_STABLE, NARROW_GAP, STABLE
 
 N_HALVES = 2
+WIDE_GAP = 0.8  # of two halves: narrower ones are noise
 N_REFERENCES = 2
 FRAMES_TRIED = ("none", "offsets", "scales")
 CROSSING = 0.1  # share of the rows of a finer number that may lie in another cluster of a coarser one
@@ -60,7 +61,7 @@ class Number:
     def separated(self) -> bool:
         """Whether the number counts."""
         large = int(np.bincount(self.labels, minlength=self.n_clusters).min()) >= FEWEST_ROWS
-        return large and self.found_again and self.stability >= STABLE and self.between <= GAP
+        return large and self.found_again and self.stability >= STABLE and self.between <= WIDE_GAP
 
 
 @dataclass(frozen=True)

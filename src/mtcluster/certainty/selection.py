@@ -33,7 +33,7 @@ class Selection:
     table : Table
         A row for each number of clusters, 1 included: `n_clusters`, `stability` (share of the rows that keep their
         cluster in cold refits to halves), `weakest` (stability of the least stable cluster), `between` (how wide the
-        path between the two clusters that are separated least stays: up to 0.65 there is a gap, at 1 there is none),
+        path between the two clusters that are separated least stays: up to 0.7 there is a gap, at 1 there is none),
         `silhouette` (around the means of the tasks), `reference` (the largest one of data without clusters),
         `supported`.
     tree : Table
@@ -105,7 +105,10 @@ def selection_of(counted: Counted) -> Selection:
 def _reason(counted: Counted) -> str:
     found, chosen, named = counted.numbers, counted.n_clusters, counted.named
     if counted.why == "none":
-        return "One group: no number cuts the rows more sharply than data without clusters of the same shape are cut."
+        return (
+            "One group: no number cuts the rows more sharply than data without clusters of the same shape are cut (no "
+            "clear structure)."
+        )
     if chosen is None:
         best = max(found, key=lambda one: one.silhouette)
         return (

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import csv
 import json
+import os
+import shutil
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
@@ -14,7 +16,7 @@ from unicodedata import category, normalize
 
 import numpy as np
 
-from .._utils.files import replacing, replacing_folder, tidy
+from .._utils.files import PREFIX, replacing, replacing_folder, tidy
 from ..core.arrays import Array, host
 from .errors import InputError
 from .layout import KNOWN, SETTINGS
@@ -45,6 +47,34 @@ def placing(out: Path, last: str = "") -> Iterator[Path]:
     with replacing_folder(out, last=last, done=lambda: written(out)) as temporary:
         yield temporary
         check()
+
+
+@contextmanager
+def changed_folder(out: Path, names: Iterable[str]) -> Iterator[Path]:
+    """Give a folder to write these files of `out` into; with all others of `out` it becomes `out`, in one step.
+
+    So all of them are the old ones or all are the new ones, whenever the process is stopped.
+    """
+    tidy_up(out)
+    names = [name for name in names if (out / name).is_file()]
+    with placing(out, last=SETTINGS) as temporary:
+        others = shutil.ignore_patterns(f"{PREFIX}*")
+
+        def ignored(path: str, found: list[str]) -> set[str]:
+            return others(path, found) | (set(names) if Path(path) == out else set())
+
+        shutil.copytree(out, temporary, symlinks=True, ignore=ignored, copy_function=_link, dirs_exist_ok=True)
+        yield temporary
+        for name in names:
+            shutil.copymode(out / name, temporary / name)
+
+
+def _link(source: str, target: str) -> None:
+    """Give a file a second name, or copy it where the file system has no such names."""
+    try:
+        os.link(source, target, follow_symlinks=False)
+    except OSError:
+        shutil.copy2(source, target)
 
 
 @contextmanager

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from argparse import Namespace
 from collections import Counter
-from contextlib import ExitStack
+from pathlib import Path
 from typing import Any
 
 from .._utils.text import count, listed
@@ -28,16 +28,11 @@ def run(arguments: Namespace, console: Console) -> dict[str, Any]:
         summary = findings(contents)
         summary["names"] = names = _renamed(summary, arguments)
         page, model = Report(summary).html, _named(contents["model"], names)
-    tables = [path for path in map(arguments.model.__truediv__, TABLES) if path.exists()]
-    with ExitStack() as stack:  # all are complete before one of them takes its place
-        new = {
-            path: stack.enter_context(folder.new_file(path, force=True))
-            for path in (arguments.model / layout.REPORT, arguments.model / layout.MODEL, *tables)
-        }
-        new[arguments.model / layout.REPORT].write_text(page, encoding="utf-8")
-        dump(contents | {"findings": json.dumps(summary), "model": model}, new[arguments.model / layout.MODEL])
-        for path in tables:
-            folder.rename_rows(path, new[path], {int(j): name for j, name in names.items()})
+    with folder.changed_folder(arguments.model, (layout.REPORT, layout.MODEL, *TABLES)) as new:
+        (new / layout.REPORT).write_text(page, encoding="utf-8")
+        dump(contents | {"findings": json.dumps(summary), "model": model}, new / layout.MODEL)
+        for path in filter(Path.exists, map(arguments.model.__truediv__, TABLES)):
+            folder.rename_rows(path, new / path.name, {int(j): name for j, name in names.items()})
     return {"out": str(arguments.model), "names": names}
 
 

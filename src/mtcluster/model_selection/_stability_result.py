@@ -38,7 +38,7 @@ class Stability:
         For each row, the share of the refits that keep it with its cluster.
     between : array of shape (c, c)
         For i < j how wide the best path between two neighbouring clusters stays, relative to the rows of the sparser
-        one: up to 0.65 there is a gap, at 1 there is none. NaN for clusters that are no neighbours.
+        one: up to 0.7 there is a gap, at 1 there is none. NaN for clusters that are no neighbours.
     location_share : float or None
         Share of the rows that change their cluster if the location of tasks is treated the other way: estimated if the
         model keeps it, kept if it estimates it. None: it was not left to the data.

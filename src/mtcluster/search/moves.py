@@ -19,6 +19,7 @@ LOOKED_AT = 1000  # rows of a cluster that tell where it may be cut
 LEAST_CUT = 4  # rows of a cluster that may be cut
 ITERATIONS = 40
 NEXT_TO = 2  # clusters that the rows of a task and a cluster may go to
+TINY_SHARE = 1e-9  # of the variance of a column that it has at least within clusters
 RAISES = 1e-6  # nats by which the evidence has to rise
 
 
@@ -46,8 +47,9 @@ def _proposals(rows: Rows, labels: Array, c: int, frame: Frame, rng: np.random.G
     centers, b, _ = place(N[None], T[None], frame)
     size = N.sum(axis=0)
     Y = rows.Y - b[0][rows.ids]
-    L = whitener(Y - centers[0][labels], rows.u, rows.round)
-    Y, mu, n = Y @ L, centers[0] @ L, rows.u.sum()
+    n = rows.u.sum()
+    L = whitener(Y - centers[0][labels], rows.u, rows.round, TINY_SHARE * np.diag(rows.XX) / n)
+    Y, mu = Y @ L, centers[0] @ L
     live, empty = np.flatnonzero(size > 0), np.flatnonzero(size == 0)
     apart = ((mu[:, None] - mu) ** 2).sum(axis=2)
     both = np.outer(size, size) / np.maximum(size[:, None] + size, 1)

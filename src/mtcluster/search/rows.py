@@ -161,9 +161,13 @@ class Rows:
         return N, T.reshape(m, n_clusters, d)
 
 
-def whitener(Y: Array, u: Array, round: bool = False) -> Array:
-    """Compute L (d, d) such that rows times L, seen from their middle, have about the identity as covariance."""
+def whitener(Y: Array, u: Array, round: bool = False, least: Array | float = 0.0) -> Array:
+    """Compute L (d, d) such that rows times L, seen from their middle, have about the identity as covariance.
+
+    `least` (d,) are variances that count at least.
+    """
     S = Y.T @ (u[:, None] * Y) / max(float(u.sum()), 1.0)
+    S[np.diag_indices(len(S))] += least
     if round:
         return np.eye(len(S)) / np.sqrt(max(float(np.trace(S)) / len(S), np.finfo(float).tiny))
     v = np.diag(S)

@@ -33,15 +33,14 @@ NAN = float("nan")
 SELECTION = Selection(
     n_clusters=4,
     named=[2, 4],
-    reason="4 clusters: all of the rows keep their cluster in halves of the data, and rows are rarer between them.",
+    reason="4 clusters: all of the rows keep their cluster in halves of the data, and there are gaps between them.",
     table=Table(
         n_clusters=[1, 2, 3, 4],
         stability=[1.0, 0.99, 0.7, 1.0],
-        error=[0.0, 0.01, 0.05, 0.0],
-        reference=[1.0, 0.9, 0.8, 0.75],
         weakest=[1.0, 0.98, 0.5, 1.0],
-        across=[NAN, 0.9, 0.6, 1.0],
         between=[NAN, 0.1, 1.1, 0.2],
+        silhouette=[NAN, 0.6, 0.4, 0.7],
+        reference=[NAN, 0.5, 0.35, 0.3],
         supported=[False, True, False, True],
     ),
     tree=Table(coarse=[2] * 4, fine=[4] * 4, parent=[0, 0, 1, 1], child=[0, 2, 1, 3], share=[0.4, 0.6, 0.7, 0.3]),

@@ -105,12 +105,12 @@ def test_shares_of_missing_values_that_stand_for_a_few_rows_are_hidden():
 def test_how_sure_the_clusters_are_does_not_tell_of_small_tasks(fitted):
     X, _, names, model = fitted
     measured = stability(model, X, tasks=names, n_refits=2, random_state=0)
-    assert any("halves of 113 rows" in line for line in measured.sentences)
+    assert any("% of 113 rows keep" in line for line in measured.sentences)
     found = make_report(model, stability=measured, anonymous=True).summary["certainty"]
     assert found["tasks"] == ["north", "south"]
     assert len(found["cells"]) == 2
     assert not any("113" in line for line in found["sentences"])
-    assert any("halves of the rows" in line for line in found["sentences"])
+    assert any("% of the rows keep" in line for line in found["sentences"])
 
 
 def test_tasks_that_are_all_small_are_refused():

@@ -114,11 +114,17 @@ def test_charts_of_certainty_stay_in_their_area():
     assert reference_chart(None, []) is None
     assert number_chart(None) is None
     assert tree_chart(None) is None
-    rows = [{"n_clusters": c, "stability": 0.5, "error": 0.9, "reference": 0.4, "supported": False} for c in (2, 3)]
-    for table in (rows, rows[:1]):
-        for point in number_chart({"table": table, "n_clusters": None})["points"]:
+    rows = [
+        {"n_clusters": c, "silhouette": sharp, "reference": reference, "supported": False}
+        for c, sharp, reference in ((1, None, None), (2, 0.5, 0.4), (3, -0.3, 0.1))
+    ]
+    for table in (rows, rows[:2], rows[1:]):
+        points = number_chart({"table": table, "n_clusters": None})["points"]
+        assert [point["number"] for point in points] == [row["n_clusters"] for row in table if row["n_clusters"] > 1]
+        for point in points:
             assert 70 <= point["x"] <= 630
-            assert 20 <= point["top"] <= point["y"] <= point["bottom"] <= 164
+            assert all(20 <= point[name] <= 164 for name in ("y", "reference"))
+    assert number_chart({"table": rows[:1], "n_clusters": 1}) is None
     many = {"coarse": 2, "fine": 17, "splits": []}
     assert tree_chart({"tree": [many]}) is None
 
@@ -384,7 +390,12 @@ def test_summaries_of_earlier_versions_have_a_page(blob_model, blob_stability):
             del feature["kind"]
     for row in summary["examples"]["rows"]:
         del row["odd"], row["note"]
+    for row in summary["selection"]["table"]:
+        del row["silhouette"]
+        row |= {"error": 0.01, "seeded": None, "across": None}
     page = Report(summary).html
+    assert SELECTION.reason in section(page, "number")
+    assert 'aria-label="Silhouette by number of clusters"' not in page
     assert [attrs["id"] for attrs in Outline(page).all("section")][:4] == ["done", "sizes", "features", "map"]
 
 
@@ -417,7 +428,7 @@ def test_a_number_that_was_given_stands_beside_the_numbers_that_were_compared(pa
     told = section(page, "number")
     assert "This fit has 3 clusters, as it was asked for." in told
     assert "in this fit" in told
-    assert 'aria-label="Stability by number of clusters"' in page
+    assert 'aria-label="Silhouette by number of clusters"' in page
 
 
 def test_no_clear_structure_is_repeated_where_clusters_are_described_and_advice_is_given(blob_model):

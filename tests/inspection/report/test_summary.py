@@ -307,7 +307,7 @@ def test_without_refits_it_is_said_how_to_measure_how_sure_one_can_be(summary):
     found = summary["certainty"]
     assert (found["verdict"], found["overall"], found["clusters"]) == (None, None, [])
     assert "mtcluster.model_selection.stability" in found["sentences"][0]
-    assert "agree on the cluster of an example" in found["search"]
+    assert found["confidence"] == []
     assert summary["map"]["confidence"] is None
     assert summary["selection"] is None
 
@@ -352,7 +352,9 @@ def test_what_is_not_known_of_a_cluster_is_none(blob_model, blob_stability):
 
 
 def test_the_stability_of_something_else_is_refused(blob_model, blob_stability):
-    with pytest.raises(ValueError, match="should be one of clear, fair, unsure, no clear structure; got 'good'"):
+    with pytest.raises(
+        ValueError, match="should be one of clear, clear within tasks, fair, unsure, no clear structure; got 'good'"
+    ):
         summarize(blob_model, stability=plain_stability(blob_stability) | {"verdict": "good"})
     with pytest.raises(ValueError, match="and 5 rows, but model has 4 and 120"):
         summarize(blob_model, stability=replace(blob_stability, row_confidence=np.ones(5)))
@@ -366,7 +368,7 @@ def test_the_stability_of_something_else_is_refused(blob_model, blob_stability):
 def test_a_selection_is_told_with_what_splits_into_what(blob_model):
     found = summarize(blob_model, selection=SELECTION)["selection"]
     assert (found["n_clusters"], found["named"], found["reason"]) == (4, [2, 4], SELECTION.reason)
-    assert found["table"][0]["across"] is None
+    assert found["table"][0]["silhouette"] is None
     [level] = found["tree"]
     assert (level["coarse"], level["fine"]) == (2, 4)
     assert level["splits"][0] == {"parent": 0, "parts": [{"child": 2, "share": 0.6}, {"child": 0, "share": 0.4}]}

@@ -133,7 +133,7 @@ def _cluster(cluster: dict[str, Any]) -> dict[str, Any]:
 def _certainty(sure: dict[str, Any], small: set[str]) -> dict[str, Any]:
     """Tell how sure one can be, without small tasks and the number of all rows, which would tell theirs."""
     kept = [k for k, name in enumerate(sure["tasks"]) if name not in small]
-    lines = [re.sub(r"halves of \d+ rows", "halves of the rows", line) for line in sure["sentences"]]
+    lines = [re.sub(r"\bof \d+ rows\b", "of the rows", line) for line in sure["sentences"]]
     tasks, cells = ([sure[key][k] for k in kept] for key in ("tasks", "cells"))
     return {**sure, "sentences": lines, "tasks": tasks, "cells": cells}
 

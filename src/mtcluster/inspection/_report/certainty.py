@@ -10,7 +10,7 @@ from .._subject import Subject
 from .._words import count, listed, percent, text
 
 MEASURE = (
-    "How sure one can be of the clusters was not measured: `mtcluster fit --refits 20` does it on the command line, "
+    "How sure one can be of the clusters was not measured: `mtcluster fit --refits 4` does it on the command line, "
     "mtcluster.model_selection.stability in Python."
 )
 MATCHED = (

@@ -49,7 +49,8 @@ def reference_chart(overall: float | None, reference: list[float], **_: Any) -> 
 
 def number_chart(selection: dict[str, Any] | None) -> dict[str, Any] | None:
     """Coordinates of the silhouettes by number of clusters, and of those of data without clusters."""
-    rows = [] if selection is None else [row for row in selection["table"] if row["n_clusters"] > 1]
+    table = [] if selection is None else selection["table"]
+    rows = [row for row in table if row["n_clusters"] > 1 and row.get("silhouette") is not None]  # older ones lack it
     if selection is None or not rows:
         return None
     first, last = (pick(row["n_clusters"] for row in rows) for pick in (min, max))
