@@ -55,7 +55,6 @@ def changed_folder(out: Path, names: Iterable[str]) -> Iterator[Path]:
 
     So all of them are the old ones or all are the new ones, whenever the process is stopped.
     """
-    tidy_up(out)
     names = [name for name in names if (out / name).is_file()]
     with placing(out, last=SETTINGS) as temporary:
         others = shutil.ignore_patterns(f"{PREFIX}*")

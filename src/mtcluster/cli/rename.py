@@ -23,6 +23,7 @@ def run(arguments: Namespace, console: Console) -> dict[str, Any]:
     need("skops", "files", "writing a model")
     from ..interop import dump
 
+    folder.tidy_up(arguments.model)  # a stopped run may have left the old folder beside its place
     contents = load_model(arguments.model)
     with undamaged(arguments.model / layout.MODEL):
         summary = findings(contents)
