@@ -45,7 +45,6 @@ def test_a_new_task_may_hold_every_cluster(model, different):
     with pytest.warns(UserWarning, match="not in fit"):
         labels = model.predict(different.X, tasks=["new"] * len(different.X))
     assert set(labels) - {-1} == used  # −1: ordinary rows too, at the rate of the novelty
-    assert np.mean(labels == -1) < 0.03
 
 
 @pytest.mark.parametrize("estimator", [LSSMTC(3, within_weight=0.0, random_state=0), SPMTC(3, metric="euclidean")])

@@ -26,6 +26,7 @@ from .reference import elliptical
 from .verdict import FAIRLY_STABLE, NARROW_GAP, STABLE
 
 N_HALVES = 2
+AS_SHARP = 0.93  # of the highest silhouette of a separated number: a finer one is a cut of one cluster
 WIDE_GAP = 0.8  # of two halves: narrower ones are noise
 N_REFERENCES = 2
 FRAMES_TRIED = ("none", "offsets", "scales")
@@ -92,7 +93,8 @@ def count_clusters(
 def choose(found: list[Number]) -> tuple[int | None, list[int], str]:
     """Return the suggested number, those that are supported, and why."""
     kept = consistent([one for one in found if one.separated])
-    while kept and not kept[-1].beats:
+    sharpest = max((one.silhouette for one in kept), default=0.0)
+    while kept and not (kept[-1].beats and kept[-1].silhouette >= AS_SHARP * sharpest):
         kept.pop()
     if kept:
         return kept[-1].n_clusters, [one.n_clusters for one in kept], "separated"

@@ -29,7 +29,7 @@ PRIOR_TASKS, PRIOR_OWN = 1.0, 0.1  # own centres before any task is seen, in the
 PRIOR_NUMBERS = 1.0  # by which v_d is told before
 PRIOR_BETWEEN = 10.0  # shared centres, where there is one
 WITHIN = 0.5  # of the noise: a group may be a part of a cluster
-IMPROBABLE = 1e200  # nats: nothing is less probable than that
+IMPROBABLE = 1e100  # nats: nothing is less probable than that
 VALLEY = 3.8  # standard deviations between two groups, along the line between their means, that are not one
 PRIOR_SCALE = 0.1  # standard deviation of the logarithm of scales, likewise
 WIDER = 2.0 ** np.arange(9)  # factors of v_d: clusters of a new task may lie farther from where they are expected
@@ -258,7 +258,7 @@ def _position(modes: Modes, Z: Array, effects: Effects, b: Array, s: float) -> P
     part = e + WITHIN * modes.noise
     anywhere = s**2 * (effects.between + effects.own) + modes.noise
     log_new = _log_normal(far, anywhere + part, q) + np.log(NEW)
-    log_known = _log_normal(near, v + part, q) - np.log(len(Z))
+    log_known = np.maximum(_log_normal(near, v + part, q), -IMPROBABLE) - np.log(len(Z))
     prior = -effects.n_own / 2 * (np.log(WIDER) + 1 / WIDER - 1)
     values = np.maximum(np.maximum(log_known, log_new)[:, use], -IMPROBABLE).sum(axis=1) + prior
     most = int(values.argmax())

@@ -138,9 +138,9 @@ def settled(rows: Rows, labels: Array, c: int, judge: Callable[[Array], Judged])
         lost, moves = regrouped(rows, labels, c, judged)
         if not len(lost):
             break
-        k, _, l, swap = moves.T
+        k, j, l, swap = moves.T
         N, _ = rows.sums(labels, c)
-        fewer = (swap == 0) & (N[k, l] > 0)
+        fewer = (swap == 0) & (N[k, l] > 0) & (N.sum(axis=0)[j] > N[k, j])  # another task has the cluster
         lost = lost - np.where(fewer, prices(rows)[k], 0)
         at = int(lost.argmin())
         if lost[at] >= -RAISES:

@@ -25,7 +25,7 @@ from ..core.sampling import Sampling, centers_at, label_all, take_sample
 from ..core.sharing import Offsets, Share, Shrink
 from .completion import by_clusters
 from .decisions import SearchEvidence
-from .finding import OWN_GAIN, Candidate, Finder
+from .finding import Candidate, Finder
 from .mixtures import FRAMES
 from .rows import Rows
 from .threads import libraries
@@ -260,13 +260,12 @@ class Hunt:
         """Find tasks (m,) whose rows are more probable with clusters of their own than with shared ones."""
         rows, c = finder.rows, finder.n_clusters
         alone = np.zeros(len(rows.sizes), dtype=bool)
-        if len(alone) == 1 or c == 1:
+        if len(alone) == 1 or c == 1 or best.judged.effects.own == 0:
             return alone
         large = rows.sizes >= LEAST_ROWS * c
         while (~alone).sum() > 1:  # one after the other: what a strange task adds to the variances hides others
             left = np.flatnonzero(~alone)
-            least = OWN_GAIN * rows.weights[left] * rows.Y.shape[1]
-            gain = np.where(large[left], finder.apart(best.labels, left.tolist()) - least, -np.inf)
+            gain = np.where(large[left], finder.apart(best.labels, left.tolist()), -np.inf)
             if gain.max() <= 0:
                 return alone
             alone[left[gain.argmax()]] = True

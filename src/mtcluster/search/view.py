@@ -16,7 +16,7 @@ from ..core.sharing import OFFSETS, Offsets
 from .completion import complete, constant_columns
 from .directions import leading_directions, times
 from .kmeans import kmeans
-from .rows import Rows, deviations, rounding_errors, within_covariance
+from .rows import SAME, Rows, deviations, rounding_errors, within_covariance
 
 UNIT = 1e-3  # rows whose lengths differ by no more than this share of their spread are directions
 FEW_COLUMNS = 50  # up to so many columns are kept; wider rows are seen in their leading directions
@@ -215,7 +215,9 @@ def scattered(Ys: list[Array], us: list[Array], distances: list[Array], n_cluste
     They are if a distribution of their own makes them more probable, by `SCATTERED` nats per value, than the clusters
     that are quickly found without them.
     """
-    far = np.concatenate([_without_company(own) for own in distances])
+    far = np.concatenate(
+        [_without_company(own, float(np.abs(Y).max(initial=0))) for own, Y in zip(distances, Ys, strict=True)]
+    )
     counts = np.concatenate(us) > 0
     if not (far & counts).any() or np.count_nonzero(~far & counts) <= n_clusters:
         return np.zeros(len(far), dtype=bool)
@@ -229,13 +231,14 @@ def scattered(Ys: list[Array], us: list[Array], distances: list[Array], n_cluste
     return far if gain > SCATTERED * float(others.u.sum()) * rows.Y.shape[1] else np.zeros(len(far), dtype=bool)
 
 
-def _without_company(distances: Array) -> Array:
-    """Find rows (n,) of a task whose neighbours are much farther away than is usual there."""
+def _without_company(distances: Array, largest: float) -> Array:
+    """Find rows (n,) whose neighbours are much farther away than is usual in the task; `largest`: value of these."""
     if distances.shape[1] < NEAR:
         return np.zeros(len(distances), dtype=bool)
     away = distances[:, NEAR - 1]
     usual = np.median(away)
-    return np.asarray(away > DISTANT * usual) if usual > 0 else np.zeros(len(away), dtype=bool)
+    equal = usual <= SAME * largest  # most rows are alike but for rounding
+    return np.zeros(len(away), dtype=bool) if equal else np.asarray(away > DISTANT * usual)
 
 
 def nearest(Y: Array, n_neighbors: int) -> tuple[Array, Array]:
