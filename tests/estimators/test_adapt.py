@@ -96,7 +96,7 @@ def test_a_group_that_no_cluster_explains_is_flagged_or_opens_a_cluster(fitted, 
     assert np.mean(flagged[y > 0] == -1) < 0.12
     opened = fitted.adapt(X, tasks=tasks, novelty="new")
     assert opened.n_clusters_ >= 5
-    assert np.mean(opened.labels_[y == 0] == 4) > 0.95
+    assert np.mean(opened.labels_[y == 0] == 4) > 0.9
     assert_array_equal(opened.cluster_presence_[:3, 4:], False)
     assert opened.cluster_presence_[3, 4]
     assert_array_equal(opened.predict(X, tasks=tasks), opened.labels_)

@@ -266,7 +266,7 @@ def _position(modes: Modes, Z: Array, effects: Effects, b: Array, s: float) -> P
     score = max(float(values[most]), -IMPROBABLE) - (dof + q) / 2 * np.log1p(length / (dof * max(effects.offset, TINY)))
     score -= min((np.log(s) / max(effects.log_scale, 1e-100)) ** 2 / 2, IMPROBABLE)
     explained = use & (log_known[most] >= log_new)
-    w = np.where(explained, 1 / (v[most] + part), 0.0)
+    w = np.where(explained, 1 / np.maximum(v[most] + part, 1 / IMPROBABLE), 0.0)
     total = w.sum() + (dof + q) / (dof * max(effects.offset, TINY) + length)
     sure = _log_normal(far, anywhere + e, q) - _log_normal(near, v[most] + e, q)
     excess = sure + np.log(NEW * len(Z))

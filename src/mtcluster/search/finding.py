@@ -55,6 +55,8 @@ class Finder:
 
     def find(self, known: Array | None = None) -> list[Candidate]:
         """Return all labels that were found, those of the highest evidence first; `known`: one more start."""
+        if self.n_clusters >= len(self.rows.Y):  # a cluster for each row
+            return [self.judge(np.arange(len(self.rows.Y)))]
         starts = starting_labels(self.rows, self.n_clusters, self.n_init, self.rng).astype(np.int64)
         if known is not None:
             starts = np.concatenate([known[None].astype(np.int64), starts])

@@ -91,7 +91,8 @@ def view_of(
         offsets = Offsets(offsets.b / (scale if V is None else 1.0), offsets.s)
         Ys = [offsets.from_task(Y, k, V) for k, Y in enumerate(Ys)]
     if unit:
-        us = [u * weight for u, weight in zip(us, _prominence(Ys), strict=True)]
+        if V is not None:
+            us = [u * weight for u, weight in zip(us, _prominence(Ys), strict=True)]
         Ys = [Y / np.maximum(np.linalg.norm(Y, axis=1, keepdims=True), np.finfo(float).tiny) for Y in Ys]
     near = [nearest(Y, max(k for k, _ in SMOOTHINGS)) for Y in Ys]
     far = np.zeros(sum(map(len, Ys)), dtype=bool) if unit else scattered(Ys, us, [r for r, _ in near], n_clusters)
