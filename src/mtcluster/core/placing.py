@@ -258,12 +258,12 @@ def _position(modes: Modes, Z: Array, effects: Effects, b: Array, s: float) -> P
     part = e + WITHIN * modes.noise
     anywhere = s**2 * (effects.between + effects.own) + modes.noise
     log_new = _log_normal(far, anywhere + part, q) + np.log(NEW)
-    log_known = np.maximum(_log_normal(near, v + part, q), -IMPROBABLE) - np.log(len(Z))
+    log_known = _log_normal(near, v + part, q) - np.log(len(Z))
     prior = -effects.n_own / 2 * (np.log(WIDER) + 1 / WIDER - 1)
-    values = np.maximum(np.maximum(log_known, log_new)[:, use], -IMPROBABLE).sum(axis=1) + prior
+    values = np.maximum(log_known, log_new)[:, use].sum(axis=1) + prior
     most = int(values.argmax())
     length, dof = float(b @ b), effects.n_tasks
-    score = max(float(values[most]), -IMPROBABLE) - (dof + q) / 2 * np.log1p(length / (dof * max(effects.offset, TINY)))
+    score = float(values[most]) - (dof + q) / 2 * np.log1p(length / (dof * max(effects.offset, TINY)))
     score -= min((np.log(s) / max(effects.log_scale, 1e-100)) ** 2 / 2, IMPROBABLE)
     explained = use & (log_known[most] >= log_new)
     w = np.where(explained, 1 / np.maximum(v[most] + part, 1 / IMPROBABLE), 0.0)
@@ -274,6 +274,7 @@ def _position(modes: Modes, Z: Array, effects: Effects, b: Array, s: float) -> P
 
 
 def _log_normal(squares: Array, variance: Array, q: int) -> Array:
+    variance = np.maximum(variance, (squares + 1 / IMPROBABLE) / IMPROBABLE)
     return -q / 2 * np.log(variance) - squares / variance / 2
 
 

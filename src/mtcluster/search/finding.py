@@ -122,7 +122,7 @@ class Finder:
         np.minimum.at(found, (k, j), lost)
         new = N[k, l] == 0
         np.minimum.at(found, (k[new], l[new]), lost[new])
-        return found - prices(rows)[:, None] * np.where(N > 0, 1, -1), N > 0
+        return found - prices(rows, c)[:, None] * np.where(N > 0, 1, -1), N > 0
 
     def own(self, labels: Array, ks: list[int]) -> float:
         """Estimate the variance of centres of some tasks around the shared ones, of rows as they are."""

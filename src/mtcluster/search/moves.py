@@ -130,7 +130,7 @@ def regrouped(rows: Rows, labels: Array, c: int, judged: Judged) -> tuple[Array,
 def settled(rows: Rows, labels: Array, c: int, judge: Callable[[Array], Judged]) -> Array:
     """Return labels after regrouping tasks for as long as that raises the evidence.
 
-    A cluster fewer in a task is worth `prices`, the logarithm of its rows: a few rows at the edge of a cluster do not
+    A cluster fewer in a task is worth `prices`: a few rows at the edge of a cluster do not
     make the task hold another.
     """
     judged = judge(labels)
@@ -141,7 +141,7 @@ def settled(rows: Rows, labels: Array, c: int, judge: Callable[[Array], Judged])
         k, j, l, swap = moves.T
         N, _ = rows.sums(labels, c)
         fewer = (swap == 0) & (N[k, l] > 0) & (N.sum(axis=0)[j] > N[k, j])  # another task has the cluster
-        lost = lost - np.where(fewer, prices(rows)[k], 0)
+        lost = lost - np.where(fewer, prices(rows, c)[k], 0)
         at = int(lost.argmin())
         if lost[at] >= -RAISES:
             break
@@ -151,12 +151,12 @@ def settled(rows: Rows, labels: Array, c: int, judge: Callable[[Array], Judged])
         if both:
             new[own & (labels == goal)] = old
         after = judge(new)
-        if after.value + prices(rows)[task] * bool(fewer[at]) <= judged.value + RAISES:
+        if after.value + prices(rows, c)[task] * bool(fewer[at]) <= judged.value + RAISES:
             break
         labels, judged = new, after
     return labels
 
 
-def prices(rows: Rows) -> Array:
-    """Compute (m,) what it costs, in nats, that a task holds one cluster more."""
-    return np.log(np.maximum(rows.weights, 2.0))
+def prices(rows: Rows, c: int) -> Array:
+    """Compute (m,) what it costs, in nats, that a task holds one cluster more: which one, and its share of the rows."""
+    return np.log(np.maximum(rows.weights, 2.0)) + np.log(c)
