@@ -14,7 +14,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
 from mtcluster import ASI, LSSMTC, SPMTC
-from mtcluster.core import calibration, novelty, projecting
+from mtcluster.core import calibration, novelty, ordinary, projecting
 from mtcluster.core.pacing import Stages
 from mtcluster.core.sampling import Sampling
 from mtcluster.datasets import make_multitask_blobs
@@ -220,7 +220,8 @@ def test_only_small_arrays_come_back(rows, monkeypatch):
     monkeypatch.setattr(engine, "run", watched)
     monkeypatch.setattr(projecting, "MAP", Sampling(100, 10))  # else it grows with the rows
     monkeypatch.setattr(calibration, "CALIBRATION_ROWS", Sampling(100, 10))  # else up to 3,000 rows come back
-    monkeypatch.setattr(novelty, "NOVELTY_ROWS", Sampling(100, 10))  # likewise
+    for room in (novelty, ordinary):
+        monkeypatch.setattr(room, "NOVELTY_ROWS", Sampling(100, 10))  # likewise
     start = np.random.default_rng(1).random((9000, 4))
     SPMTC(4, within_weight=0.5, init=start, max_iter=2).fit(da.from_array(X, chunks=(1500, -1)), tasks=tasks)
     histograms = 8 * 2 * 3 * 2**11  # of two quantiles of three tasks

@@ -36,6 +36,7 @@ Voice = Callable[[list[Block]], list[Array]]  # labels of the rows of a sample, 
 MOST_OWN = 0.99  # λ1 of a task that shares
 LEAST_ROWS = 5  # rows per cluster that a task needs before it can be left alone
 SCREENED = 10  # rows that are looked through for badly fitting ones, in shares of the sample
+MOST_SCREENED = 2**22  # numbers that are looked through at most
 BADLY = 0.99  # quantile of their losses from which on rows fit badly
 LOOKED_AGAIN = 1000  # of these rows at most
 
@@ -135,7 +136,8 @@ class Search:
             view = view_of(rows, given, positions, model.n_clusters, offset, round, seeds[1], whole)
             hunt = replace(hunt, view=view)
             found = hunt.find(np.concatenate(found.labels))
-        if len(view.looks) == 1 and sum(map(len, positions)) < rows.summary.counting.sum():
+        few = SCREENED * self.sample * rows.n_features <= MOST_SCREENED
+        if few and len(view.looks) == 1 and sum(map(len, positions)) < rows.summary.counting.sum():
             found, view = self._looked_again(rows, hunt, found)
         labels = label_all(rows, view.sample, view.positions, found.labels, found.model)
         return SearchResult(labels, found.model, found.evidence, found.support)
