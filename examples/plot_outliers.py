@@ -2,8 +2,8 @@
 Which rows are outliers?
 ========================
 
-Some rows lie far from all clusters. `SPMTC` leaves rows far from all others out of its search, begins with the rows that
-fit best, and adds the hardest last, with little weight. So outliers have large losses. How much do they affect the
+Some rows lie far from all clusters. `SPMTC` leaves rows far from all others out of its search, begins with the
+rows that fit best, and adds the hardest last, with little weight. So outliers have large losses. How much do they affect the
 clusters of the other rows?
 """
 
