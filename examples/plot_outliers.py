@@ -3,8 +3,8 @@ Which rows are outliers?
 ========================
 
 Some rows lie far from all clusters. `SPMTC` leaves rows far from all others out of its search, begins with the
-rows that fit best, and adds the hardest last, with little weight. So outliers have large losses. How much do they affect the
-clusters of the other rows?
+rows that fit best, and adds the hardest last, with little weight. So outliers have large losses. How much
+do they affect the clusters of the other rows?
 """
 
 import matplotlib.pyplot as plt
