@@ -23,21 +23,38 @@ def test_spread_is_the_root_of_the_between_cluster_scatter():
 
 def test_relatedness_does_not_mind_shift_scale_and_relabelling():
     Ms, sizes = RNG.normal(size=(3, 4, 5)), RNG.integers(1, 20, size=(3, 4)).astype(float)
-    R = relatedness(Ms, sizes)
+    everywhere = np.ones((3, 4), dtype=bool)
+    R = relatedness(Ms, sizes, everywhere)
     assert_array_equal(np.diag(R), 1)
     assert_allclose(R, R.T)
     assert np.all((R >= 0) & (R <= 1))
     moved = np.array([1.0, 3.0, 0.5])[:, None, None] * Ms + 10 * RNG.normal(size=(3, 1, 5))
-    assert_allclose(relatedness(moved, sizes), R, atol=1e-9)
+    assert_allclose(relatedness(moved, sizes, everywhere), R, atol=1e-9)
     order = RNG.permutation(4)
-    assert_allclose(relatedness(Ms[:, order], sizes[:, order]), R)
-    twins = relatedness(np.stack([Ms[0], 2 * Ms[0] + 7]), sizes[[0, 0]])
+    assert_allclose(relatedness(Ms[:, order], sizes[:, order], everywhere), R)
+    twins = relatedness(np.stack([Ms[0], 2 * Ms[0] + 7]), sizes[[0, 0]], everywhere[:2])
     assert_allclose(twins, 1)
+
+
+@pytest.mark.parametrize("m, c, d", [(4, 5, 3), (20, 6, 2), (5, 2, 1), (3, 1, 2)])
+def test_relatedness_is_the_correlation_of_spreads_over_the_clusters_in_common(m, c, d):
+    Ms, sizes = 3 * RNG.normal(size=(m, c, d)) + 7, RNG.integers(0, 20, size=(m, c)).astype(float)
+    present = RNG.random((m, c)) < 0.7
+    found = relatedness(Ms, sizes, present)
+    for k, l in np.ndindex(m, m):
+        at = present[k] & present[l]
+        if k == l or at.sum() < 2:
+            assert found[k, l] == (k == l or at.any())
+            continue
+        one, other = (spread(Ms[[i]][:, at], sizes[[i]][:, at]).ravel() for i in (k, l))
+        lengths = np.linalg.norm(one) * np.linalg.norm(other)
+        usual = np.clip(one @ other / lengths, 0, 1) if lengths > 0 else float(not one.any() and not other.any())
+        assert_allclose(found[k, l], usual, atol=1e-9)
 
 
 def test_tasks_without_any_spread_are_unrelated_to_others():
     Ms = np.stack([np.zeros((3, 4)), RNG.normal(size=(3, 4)), np.ones((3, 4))])
-    assert_array_equal(relatedness(Ms, np.ones((3, 3))), [[1, 0, 1], [0, 1, 0], [1, 0, 1]])
+    assert_array_equal(relatedness(Ms, np.ones((3, 3)), np.ones((3, 3), dtype=bool)), [[1, 0, 1], [0, 1, 0], [1, 0, 1]])
 
 
 def test_a_task_that_was_left_alone_says_nothing_about_the_support_of_others():

@@ -91,106 +91,179 @@ class Evidence:
 
         `own`: may tasks have centres of their own? `offsets`: may they lie elsewhere?
         """
-        groups = Groups(N, T, self.XX)
-        several = np.count_nonzero(N.sum(axis=1)) > 1
-        grids = (
-            CENTERS,
-            OFFSETS if offsets and several else OFFSETS[:1],
-            OWN_CENTERS if own and several else OWN_CENTERS[:1],
-        )
-        best = self._best_prior(
-            groups, np.array([grid[len(grid) // 2] if k < 2 else 0.0 for k, grid in enumerate(grids)])
-        )
-        for _ in range(ROUNDS):  # the variances one after the other, with Ψ as it is best for the last ones
-            v = np.array(best.effects)
+        return self.of_all(N[None], T[None], own, offsets)[0]
+
+    def of_all(self, N: Array, T: Array, own: bool = False, offsets: bool = True) -> list[Judged]:
+        """Compute the evidence of several labels side by side, from N (R, m, c) and T (R, m, c, d)."""
+        grids = CENTERS, OFFSETS if offsets else OFFSETS[:1], OWN_CENTERS if own else OWN_CENTERS[:1]
+        step = max(MOST_NUMBERS // (T[0].size * max(map(len, grids))), 1)
+        found: list[Judged] = []
+        for some in (slice(i, i + step) for i in range(0, len(N), step)):
+            several = np.count_nonzero(N[some].sum(axis=2), axis=1) > 1
+            best: list[Judged | None] = [None] * len(several)
+            for alike in (True, False):  # of one task neither offsets nor own centres say anything
+                at = np.flatnonzero(several == alike)
+                if len(at):
+                    asked = grids if alike else (CENTERS, OFFSETS[:1], OWN_CENTERS[:1])
+                    for i, one in zip(at, self._climb(Groups(N[some][at], T[some][at], self.XX), asked), strict=True):
+                        best[i] = one
+            found += [one for one in best if one is not None]
+        return found
+
+    def _climb(self, groups: Groups, grids: tuple[Array, ...]) -> list[Judged]:
+        """Find the variances of largest evidence one after the other, with Ψ as it is best for the last ones."""
+        middle = np.array([grid[len(grid) // 2] if k < 2 else 0.0 for k, grid in enumerate(grids)])
+        best = self._best_priors(groups, np.repeat(middle[None], groups.runs, axis=0))
+        going = np.arange(groups.runs)
+        for _ in range(ROUNDS):
+            some, last = groups.take(going), best.take(going)
+            v = last.v.copy()
             for k, grid in enumerate(grids):
                 if len(grid) > 1:
-                    tried = np.repeat(v[None], len(grid), axis=0)
-                    tried[:, k] = grid
-                    v[k] = grid[np.argmax(self._at_prior(groups, tried, best.prior))]
-            found = best if np.array_equal(v, best.effects) else self._best_prior(groups, v)
-            if found.value <= best.value:
+                    values = self._values(*some.scatter(v, k, grid), last)
+                    v[:, k] = grid[np.argmax(values, axis=1)]
+            moved = np.flatnonzero((v != last.v).any(axis=1))
+            if not len(moved):
                 break
-            best = found
-        return best
+            found = self._best_priors(some.take(moved), v[moved])
+            higher = found.value > last.value[moved]
+            going = going[moved[higher]]
+            if not len(going):
+                break
+            best.put(going, found.take(higher))
+        return best.judged()
 
     def gains(self, N: Array, T: Array, at: Judged, tasks: Array, sizes: Array, sums: Array) -> Array:
         """Compute by how much the evidence (B,) rises if one of the tasks has other groups, at variances as they are.
 
         `tasks` (B,) are these tasks, `sizes` (B, c) and `sums` (B, c, d) what their groups are then.
         """
-        now = TaskTerms.of(N, T, at.effects)
+        now, prior = TaskTerms.of(N, T, at.effects), Priors.of(at)
         Q, X, inner, log_K = (values.sum(axis=0) for values in now)
         Q = Q + self.XX
-        before = self._value(
-            *_without_clusters(Q[None], X[None], inner[None], log_K[None], at.effects.centers), at.prior
-        )[0]
+        v_m = np.array(at.effects.centers)
+        before = self._values(*_without_clusters(Q[None], X[None], inner[None], log_K[None], v_m), prior)[0]
         found, d = [], len(self.XX)
         for some in np.array_split(np.arange(len(tasks)), max(len(tasks) * d * d // MOST_NUMBERS, 1)):
             then, k = TaskTerms.of(sizes[some], sums[some], at.effects), tasks[some]
             new = [all_ + one - old[k] for all_, one, old in zip((Q, X, inner, log_K), then, now, strict=True)]
-            found.append(self._value(*_without_clusters(new[0], new[1], new[2], new[3], at.effects.centers), at.prior))
+            found.append(self._values(*_without_clusters(new[0], new[1], new[2], new[3], v_m), prior))
         return np.concatenate(found) - before
 
-    def _best_prior(self, groups: Groups, v: Array) -> Judged:
-        """Compute the evidence at (v_m, v_b, v_d) with the best Ψ: which S0, which ν, and s."""
-        Q, log_K = groups.scatter(v[None])
+    def _best_priors(self, groups: Groups, v: Array) -> Priors:
+        """Compute the evidence at variances (R, 3) with the best Ψ: which S0, which ν, and s."""
+        Q, log_K = (values[:, 0] for values in groups.scatter(v, 0, v[:, :1]))
         d, n, size = len(self.XX), self.n, (self.nu - len(self.XX) - 1)[:, None] * SIZES
-        own = np.diag(Q[0]) / n
-        own = own + FLOOR * own.mean() if own.any() else np.ones(d)
-        found = []
-        for target, price in zip((np.full(d, own.mean()), own), self.prices, strict=False):
-            root = np.sqrt(target)
-            e = np.maximum(np.linalg.eigvalsh(Q[0] / np.outer(root, root)), 0)
-            volume = np.log(target).sum()
-            values = (
-                self.gammas[:, None] - d / 2 * log_K[0] - price
-                + self.nu[:, None] / 2 * (volume + d * np.log(size))
-                - (self.nu[:, None] + n) / 2 * (volume + np.log(size[..., None] + e).sum(axis=2))
-            )  # fmt: skip
-            i, j = np.unravel_index(np.argmax(values), values.shape)
-            prior = Prior(size[i, j] * target, int(i), float(price))
-            found.append(Judged(float(values[i, j]) - self.cost, Effects(*v.tolist()), prior))
-        return max(found, key=lambda one: one.value)
+        own = np.einsum("rii->ri", Q) / n
+        mean = own.mean(axis=1, keepdims=True)
+        own = np.where(own.any(axis=1, keepdims=True), own + FLOOR * mean, 1.0)
+        targets = np.stack([np.broadcast_to(own.mean(axis=1, keepdims=True), own.shape), own][: len(self.prices)], axis=1)
+        root = np.sqrt(targets)
+        e = np.maximum(np.linalg.eigvalsh(Q[:, None] / (root[..., None] * root[:, :, None])), 0)
+        volume = np.log(targets).sum(axis=2)[..., None, None]
+        values = (
+            self.gammas[:, None] - d / 2 * log_K[:, None, None, None] - self.prices[:, None, None]
+            + self.nu[:, None] / 2 * (volume + d * np.log(size))
+            - (self.nu[:, None] + n) / 2 * (volume + _sums_of_logs(size, e))
+        )  # fmt: skip
+        runs = np.arange(len(v))
+        which, i, j = np.unravel_index(values.reshape(len(v), -1).argmax(axis=1), values.shape[1:])
+        target = size[i, j][:, None] * targets[runs, which]
+        return Priors(values[runs, which, i, j] - self.cost, v, target, i, self.prices[which])
 
-    def _at_prior(self, groups: Groups, vs: Array, prior: Prior) -> Array:
-        """Compute the evidence of groups at each of several variances (B, 3), with Ψ as it is."""
-        return self._value(*groups.scatter(vs), prior)
+    def _values(self, Q: Array, log_K: Array, at: Priors) -> Array:
+        """Compute the evidence (R, G) from Q (R, G, d, d) and log|K| (R, G), but for what a change of the rows costs.
 
-    def _value(self, Q: Array, log_K: Array, prior: Prior) -> Array:
-        """Compute the evidence (B,) from Q (B, d, d) and log|K| (B,), but for what a change of the rows costs."""
-        d, nu = len(self.XX), self.nu[prior.strength]
-        known = self.gammas[prior.strength] - prior.price + nu / 2 * np.log(prior.target).sum()
-        return known - d / 2 * log_K - (nu + self.n) / 2 * np.linalg.slogdet(Q + np.diag(prior.target))[1]
+        Also without the second axis, with one prior for all.
+        """
+        d, nu = len(self.XX), self.nu[at.strength]
+        known = self.gammas[at.strength] - at.price + nu / 2 * np.log(at.target).sum(axis=1)
+        psi = at.target[..., None] * np.eye(d)
+        if Q.ndim == 4:
+            known, nu, psi = known[:, None], nu[:, None], psi[:, None]
+        return known - d / 2 * log_K - (nu + self.n) / 2 * np.linalg.slogdet(Q + psi)[1]
+
+
+def _sums_of_logs(size: Array, e: Array) -> Array:
+    """Compute Σ log(size + e) over the last axis of e (R, t, d), for sizes (S, s): (R, t, S, s)."""
+    found = np.empty((*e.shape[:2], *size.shape))
+    for k, one in enumerate(size):
+        found[:, :, k] = np.log(one[:, None] + e[:, :, None]).sum(axis=3)
+    return found
+
+
+@dataclass
+class Priors:
+    """What was found for several labels: the evidence, the variances and the prior of each."""
+
+    value: Array  # (R,)
+    v: Array  # (R, 3)
+    target: Array  # (R, d)
+    strength: Array  # (R,)
+    price: Array  # (R,)
+
+    @classmethod
+    def of(cls, one: Judged) -> Priors:
+        """Return those of one labelling."""
+        target, strength, price = one.prior
+        return cls(np.array([one.value]), np.array([one.effects]), target[None], np.array([strength]), np.array([price]))
+
+    def take(self, at: Array) -> Priors:
+        """Return those of some labels."""
+        return Priors(self.value[at], self.v[at], self.target[at], self.strength[at], self.price[at])
+
+    def put(self, at: Array, found: Priors) -> None:
+        """Replace those of some labels."""
+        for name, values in vars(self).items():
+            values[at] = getattr(found, name)
+
+    def judged(self) -> list[Judged]:
+        """Return them one by one."""
+        return [
+            Judged(float(value), Effects(*v.tolist()), Prior(target, int(strength), float(price)))
+            for value, v, target, strength, price in zip(*vars(self).values(), strict=True)
+        ]
 
 
 class Groups:
-    """Groups of a task and a cluster, from weights N (m, c) and sums T (m, c, d)."""
+    """Groups of a task and a cluster, for several labels, from weights N (R, m, c) and sums T (R, m, c, d)."""
 
     def __init__(self, N: Array, T: Array, XX: Array) -> None:
-        self.held, self.N = N > 0, N
-        self.mean = T / np.where(self.held, N, 1)[..., None]
-        d = T.shape[2]
-        self.W = XX - self.mean.reshape(-1, d).T @ T.reshape(-1, d)
-        self.log_N = np.log(np.where(self.held, N, 1)).sum()
+        self.N, self.T, self.XX, self.runs = N, T, XX, len(N)
+        self.held = N > 0
+        self.size = np.where(self.held, N, 1.0)
+        self.mean = T / self.size[..., None]
+        self.W = XX - _crossed(self.mean, T)
+        self.log_N = np.log(self.size).sum(axis=(1, 2))
 
-    def scatter(self, vs: Array) -> tuple[Array, Array]:
-        """Compute Q (B, d, d) and log|K| (B,) at each of several variances (B, 3)."""
-        v_m, v_b, v_d = (vs[:, k, None, None] for k in range(3))
-        (m, c, d), v_b = self.mean.shape, v_b[..., 0]
-        noise = np.where(self.held, 1 / np.where(self.held, self.N, 1) + v_d, 1)
-        w = np.where(self.held, 1 / noise, 0.0)  # (B, m, c)
-        size = w.sum(axis=2)
+    def take(self, at: Array) -> Groups:
+        """Return those of some labels."""
+        return self if len(at) == self.runs else Groups(self.N[at], self.T[at], self.XX)
+
+    def scatter(self, v: Array, k: int, grid: Array) -> tuple[Array, Array]:
+        """Compute Q (R, G, d, d) and log|K| (R, G) at variances v (R, 3) with the kth from a grid, (G,) or (R, G)."""
+        v_m, v_b, v_d = (np.broadcast_to(grid, (self.runs, np.shape(grid)[-1])) if i == k else v[:, i : i + 1] for i in range(3))
+        v_b, v_d = v_b[:, :, None], v_d[:, :, None, None]
+        held = self.held[:, None]
+        noise = np.where(held, 1 / self.size[:, None] + v_d, 1)
+        w = np.where(held, 1 / noise, 0.0)  # (R, G, m, c)
+        size = w.sum(axis=3)
         shrunk = v_b / (1 + v_b * size)
-        log_K = self.log_N + np.log(noise).sum(axis=(1, 2)) + np.log1p(v_b * size).sum(axis=1)
-        weighted = w[..., None] * self.mean
-        of_task = weighted.sum(axis=2)  # (B, m, d)
-        Q = self.W + np.swapaxes(weighted.reshape(-1, m * c, d), 1, 2) @ self.mean.reshape(m * c, d)
-        Q = Q - np.swapaxes(shrunk[..., None] * of_task, 1, 2) @ of_task
-        drawn = np.swapaxes(shrunk[..., None] * w, 1, 2)  # (B, c, m)
-        of_cluster = weighted.sum(axis=1) - drawn @ of_task
-        inner = np.eye(c) * w.sum(axis=1)[:, None] - drawn @ w
+        log_K = self.log_N[:, None] + np.log(noise).sum(axis=(2, 3)) + np.log1p(v_b * size).sum(axis=2)
+        weighted = w[..., None] * self.mean[:, None]
+        of_task = weighted.sum(axis=3)  # (R, G, m, d)
+        Q = self.W[:, None] + _crossed(weighted, self.mean[:, None])
+        Q = Q - np.swapaxes(shrunk[..., None] * of_task, 2, 3) @ of_task
+        drawn = np.swapaxes(shrunk[..., None] * w, 2, 3)  # (R, G, c, m)
+        of_cluster = weighted.sum(axis=2) - drawn @ of_task
+        inner = np.eye(w.shape[3]) * w.sum(axis=2)[..., None] - drawn @ w
         return _without_clusters(Q, of_cluster, inner, log_K, v_m)
+
+
+def _crossed(A: Array, B: Array) -> Array:
+    """Compute Aᵀ B (…, d, d) of two arrays (…, m, c, d)."""
+    *ahead, m, c, d = A.shape
+    return np.swapaxes(A.reshape(*ahead, m * c, d), -1, -2) @ B.reshape(*B.shape[:-3], m * c, d)
 
 
 class TaskTerms(NamedTuple):
@@ -219,10 +292,9 @@ class TaskTerms(NamedTuple):
         return cls(Q, weighted - drawn[..., None] * of_task[:, None], inner, log_K)
 
 
-def _without_clusters(
-    Q: Array, of_cluster: Array, inner: Array, log_K: Array, v_m: Array | float
-) -> tuple[Array, Array]:
-    """Eliminate the centres of the clusters: return Q (B, d, d) and log|K| (B,)."""
-    inner = np.eye(inner.shape[1]) + v_m * inner
+def _without_clusters(Q: Array, of_cluster: Array, inner: Array, log_K: Array, v_m: Array) -> tuple[Array, Array]:
+    """Eliminate the centres of the clusters: return Q (…, d, d) and log|K| (…)."""
+    v_m = v_m[..., None, None]
+    inner = np.eye(inner.shape[-1]) + v_m * inner
     drawn = np.linalg.solve(inner, v_m * of_cluster)
-    return Q - np.swapaxes(of_cluster, 1, 2) @ drawn, log_K + np.linalg.slogdet(inner)[1]
+    return Q - np.swapaxes(of_cluster, -1, -2) @ drawn, log_K + np.linalg.slogdet(inner)[1]

@@ -15,7 +15,7 @@ from .joining import Prior
 from .model import Model
 from .novelty import Ordinary
 from .record import Record, axes
-from .relations import relatedness_by_common
+from .relations import relatedness
 from .sharing import Share
 from .streaming import StreamSums
 
@@ -133,4 +133,4 @@ class Fitted(Record):
         """Compute (m, m) how similarly the clusters that two tasks hold lie, in the geometry of the model."""
         Ms = self.centers.Ms.astype(np.float64)
         white = self.centers.geometry.whiten(Ms.reshape(-1, Ms.shape[2])).reshape(Ms.shape)
-        return relatedness_by_common(white, self.sizes, self.holds)
+        return relatedness(white, self.sizes, self.holds)

@@ -12,6 +12,10 @@ from scipy.optimize import linear_sum_assignment
 from .arrays import Array
 
 
+MOST_NUMBERS = 2**21  # of pairs of tasks that are compared at once
+ROUNDED = 1e-12  # share of a squared length that is rounding
+
+
 def match(gain: Array) -> Array:
     """For each row of a table of gains the column it is matched with, by the Hungarian method."""
     return linear_sum_assignment(gain, maximize=True)[1]
@@ -49,34 +53,59 @@ def spread(Ms: Array, sizes: Array) -> Array:
     return np.sqrt(shares(sizes))[:, :, None] * contrasts(Ms, sizes)
 
 
-def relatedness(Ms: Array, sizes: Array) -> Array:
+def relatedness(Ms: Array, sizes: Array, present: Array) -> Array:
     """Tell how alike the clusters of two tasks lie, (m, m): the correlation of Q_k and Q_l, 0 where it is negative.
 
-    1: the same clusters of the same sizes, up to a shift and a scale of the whole task. About 0: nothing in common.
+    By the clusters that both hold, `present` (m, c). 1: the same clusters of the same sizes, up to a shift and a scale of
+    the whole task. About 0: nothing in common. One common cluster lies alike in both, whatever offset they have.
     """
-    Q = spread(Ms, sizes).reshape(len(Ms), -1)
-    products = Q @ Q.T
-    lengths = np.sqrt(np.diag(products))
-    scale = np.outer(lengths, lengths)
-    found = np.clip(products / np.where(scale > 0, scale, 1), 0, 1)
-    found[np.ix_(lengths == 0, lengths == 0)] = 1  # tasks of one point each do not differ
+    m, c, d = Ms.shape
+    step = max(MOST_NUMBERS // (m * max(c, d)), 1)
+    found = np.concatenate([_by_common(Ms, sizes, present, np.arange(i, min(i + step, m))) for i in range(0, m, step)])
     np.fill_diagonal(found, 1)
     return found
 
 
-def relatedness_by_common(Ms: Array, sizes: Array, present: Array) -> Array:
-    """Compute (m, m) the relatedness of two tasks by the clusters that both hold, `present` (m, c).
+def _by_common(Ms: Array, sizes: Array, present: Array, at: Array) -> Array:
+    """Compute the relatedness (a, m) of some tasks to all, from sums over the clusters that both hold."""
+    held = present.astype(np.float64)
+    n = sizes * held
+    M = Ms - (n[..., None] * Ms).sum(axis=(0, 1)) / max(n.sum(), np.finfo(np.float64).tiny)
+    root = np.sqrt(n)
+    weighted, energy = n[..., None] * M, n * np.einsum("kjd,kjd->kj", M, M)
+    X = root[..., None] * M
 
-    One common cluster lies alike in both, whatever offset they have; none: nothing in common.
-    """
-    if present.all():
-        return relatedness(Ms, sizes)
-    found = np.eye(len(Ms))
-    for k, l in zip(*np.triu_indices(len(Ms), 1), strict=True):
-        at, pair = present[k] & present[l], [k, l]
-        alike = relatedness(Ms[pair][:, at], sizes[pair][:, at])[0, 1] if at.sum() > 1 else float(at.any())
-        found[k, l] = found[l, k] = alike
-    return found
+    def safe(values: Array) -> Array:
+        return np.where(values > 0, values, 1.0)
+
+    one = safe(n[at] @ held.T)  # rows of the first task in common clusters; `other`: of the second
+    other = safe(held[at] @ n.T)
+    # (a, m, d): sums over clusters of what one task has, by whether the other has them, or by its sizes
+    mean, crossed = (_times(values[at], by) for values, by in ((weighted, held), (X, root)))
+    means, crosses = (
+        np.tensordot(by[at], values, (1, 1)) for values, by in ((weighted, held), (X, root))
+    )
+    mean, means = mean / one[..., None], means / other[..., None]
+    both = X[at].reshape(len(at), -1) @ X.reshape(len(X), -1).T + (root[at] @ root.T) * _dot(mean, means)
+    both = both - _dot(crossed, means) - _dot(crosses, mean)
+    raw, raws = energy[at] @ held.T / one, held[at] @ energy.T / other
+    length, lengths = raw - _dot(mean, mean), raws - _dot(means, means)
+    length, lengths = (np.where(v > ROUNDED * r, v, 0.0) for v, r in ((length, raw), (lengths, raws)))
+    scale = np.sqrt(one * other * length * lengths)
+    found = np.clip(both / safe(scale), 0, 1)
+    found = np.where(scale > 0, found, (length == 0) & (lengths == 0))
+    common = held[at] @ held.T
+    return np.where(common > 1, found, common)
+
+
+def _times(values: Array, by: Array) -> Array:
+    """Compute Σ_j values_kj by_lj, (a, m, d), from (a, c, d) and (m, c)."""
+    return np.swapaxes(np.swapaxes(values, 1, 2) @ by.T, 1, 2)
+
+
+def _dot(A: Array, B: Array) -> Array:
+    """Compute scalar products over the last axis."""
+    return np.einsum("kld,kld->kl", A, B)
 
 
 def support(Ms: Array, sizes: Array, sharing: Array) -> Array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -68,27 +69,38 @@ class Finder:
             for one in fit_mixtures(self.look(frame), begun, self.n_clusters, FRAMES[frame], MOST_ITER):
                 one = self.numbered(one)
                 found.setdefault(one.tobytes(), (one, frame))
-        made = _sorted([self.judge(*one) for one in found.values()])
+        made = _sorted(self.judge_all(*zip(*found.values(), strict=True)))
         made = _sorted([self.moved(one) for one in made[: self.n_moved]] + made)
         best = made[0]
         labels = settled(self._seen(best), best.labels, self.n_clusters, self._judged) if self.several else best.labels
         return made if labels is best.labels else [self.judge(self.numbered(labels), best.frame), *made]
 
     def judge(self, labels: Array, frame: str = "") -> Candidate:
-        """Compute the evidence of labels: of rows as they are or with tasks of one spread, with own centres or not."""
+        """Compute the evidence of labels (n,)."""
+        return self.judge_all([labels], [frame])[0]
+
+    def judge_all(self, labels: Sequence[Array], frames: Sequence[str]) -> list[Candidate]:
+        """Compute the evidence of each of several labels, with the frame of the mixture that they come from.
+
+        Of rows as they are or with tasks of one spread, with own centres or not.
+        """
         c, scales = self.n_clusters, any(FRAMES[name].scales for name in self.frames)
         looks = [self.rows, self.rows.scaled] if self.several and scales else [self.rows]
         offsets = any(FRAMES[name].offsets for name in self.frames)
-        sums = [look.sums(labels, c) for look in looks]
-        found = [look.evidence(*own, offsets=offsets) for look, own in zip(looks, sums, strict=True)]
-        at = int(np.argmax([one.value for one in found]))
-        judged = found[at]
-        if self.several and "own" in self.frames and frame in ("", "own"):  # others were fitted with shared centres
-            own = looks[at].evidence(*sums[at], own=True, offsets=offsets)
-            least = OWN_GAIN * float(self.rows.u.sum()) * self.rows.Y.shape[1]
-            if own.value - least > judged.value:
-                judged = replace(own, value=own.value - least)
-        return Candidate(labels, frame, judged, at == 1)
+        sums = [look.sums_of_all(labels, c) for look in looks]
+        found = [look.evidence.of_all(*own, offsets=offsets) for look, own in zip(looks, sums, strict=True)]
+        at = np.argmax([[one.value for one in each] for each in found], axis=0)
+        judged = [found[i][r] for r, i in enumerate(at)]
+        able = self.several and "own" in self.frames
+        least = OWN_GAIN * float(self.rows.u.sum()) * self.rows.Y.shape[1]
+        for i, look in enumerate(looks):
+            asked = [r for r, frame in enumerate(frames) if able and at[r] == i and frame in ("", "own")]
+            if asked:  # others were fitted with shared centres
+                N, T = (values[asked] for values in sums[i])
+                for r, own in zip(asked, look.evidence.of_all(N, T, own=True, offsets=offsets), strict=True):
+                    if own.value - least > judged[r].value:
+                        judged[r] = replace(own, value=own.value - least)
+        return [Candidate(one, frame, *rest) for one, frame, *rest in zip(labels, frames, judged, at == 1, strict=True)]
 
     def numbered(self, labels: Array) -> Array:
         """Number clusters by their weight, the largest first, so that labels that mean the same are the same."""
@@ -167,8 +179,8 @@ class Finder:
     def _seen(self, one: Candidate) -> Rows:
         return self.rows.scaled if one.scaled else self.rows
 
-    def _judged(self, labels: Array) -> Judged:
-        return self.judge(labels).judged
+    def _judged(self, labels: Sequence[Array]) -> list[Judged]:
+        return [one.judged for one in self.judge_all(labels, [""] * len(labels))]
 
 
 def _sorted(made: list[Candidate]) -> list[Candidate]:

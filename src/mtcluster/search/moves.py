@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from itertools import combinations
 
 import numpy as np
 
 from ..core.arrays import Array
 from ..core.evidence import Judged
-from .kmeans import kmeans
+from .kmeans import kmeans_of_each, nearest_centers
 from .mixtures import Frame, fit_mixtures, place
 from .rows import Rows, whitener
+
+Judge = Callable[[Sequence[Array]], list[Judged]]  # the evidence of several labels
 
 MOST_MOVES = 30
 TRIED = 4  # moves that are tried side by side before a search ends
@@ -24,16 +26,16 @@ RAISES = 1e-6  # nats by which the evidence has to rise
 
 
 def improved(
-    judge: Callable[[Array], Judged], rows: Rows, labels: Array, c: int, frame: Frame, rng: np.random.Generator
+    judge: Judge, rows: Rows, labels: Array, c: int, frame: Frame, rng: np.random.Generator
 ) -> Array:
-    """Return labels of higher evidence, if moves find any. `judge` tells the evidence of labels."""
-    best, tried = judge(labels).value, set[object]()
+    """Return labels of higher evidence, if moves find any. `judge` tells the evidence of several labels."""
+    best, tried = judge([labels])[0].value, set[object]()
     for _ in range(MOST_MOVES):
         moved = _proposals(rows, labels, c, frame, rng, tried)
         if not len(moved):
             break
         found = fit_mixtures(rows, moved, c, frame, ITERATIONS)
-        values = [judge(one).value for one in found]
+        values = [one.value for one in judge(found)]
         lead = int(np.argmax(values))
         if values[lead] <= best + RAISES:
             break
@@ -54,8 +56,7 @@ def _proposals(rows: Rows, labels: Array, c: int, frame: Frame, rng: np.random.G
     apart = ((mu[:, None] - mu) ** 2).sum(axis=2)
     both = np.outer(size, size) / np.maximum(size[:, None] + size, 1)
     cost = n * np.log1p(both * apart / n)  # of two clusters that become one, about
-    cuts = [cut for j in live.tolist() for cut in _cut(Y, rows.u, labels, j, n, rng)]
-    cuts = sorted(cuts, key=lambda cut: -cut[0])[:TRIED]
+    cuts = sorted(_cuts(Y, rows.u, labels, live.tolist(), n, rng), key=lambda cut: -cut[0])[:TRIED]
     moves: list[tuple[float, int, Array, tuple[int, int] | None]]
     if len(empty):
         moves = [(gain, j, half, None) for gain, j, half in cuts]
@@ -76,22 +77,20 @@ def _proposals(rows: Rows, labels: Array, c: int, frame: Frame, rng: np.random.G
     return np.array(found)
 
 
-def _cut(
-    Y: Array, u: Array, labels: Array, j: int, n: float, rng: np.random.Generator
-) -> list[tuple[float, int, Array]]:
-    """Return how much cutting cluster j in two would gain, about, and the rows of one half; []: it cannot be cut."""
-    at = np.flatnonzero((labels == j) & (u > 0))
-    if len(at) < LEAST_CUT:
-        return []
-    some = at if len(at) <= LOOKED_AT else rng.choice(at, LOOKED_AT, replace=False)
-    model = kmeans(Y[some], None, 2, rng, 2, short=True)
-    own = np.flatnonzero(labels == j)
-    half = model.predict(Y[own]) == 1
-    k, size = int(half.sum()), len(own)
-    if not 0 < k < size:
-        return []
-    apart = ((model.cluster_centers_[0] - model.cluster_centers_[1]) ** 2).sum()
-    return [(-n * np.log(max(1 - k * (size - k) / size * apart / n, 1e-6)), int(j), own[half])]
+def _cuts(
+    Y: Array, u: Array, labels: Array, clusters: list[int], n: float, rng: np.random.Generator
+) -> Iterator[tuple[float, int, Array]]:
+    """Tell how much cutting each cluster in two would gain, about: the gain, the cluster, and the rows of one half."""
+    rows = {j: np.flatnonzero((labels == j) & (u > 0)) for j in clusters}
+    rows = {j: at for j, at in rows.items() if len(at) >= LEAST_CUT}
+    some = [Y[at if len(at) <= LOOKED_AT else rng.choice(at, LOOKED_AT, replace=False)] for at in rows.values()]
+    for j, halves in zip(rows, kmeans_of_each(some, [None] * len(some), 2, rng, 2, short=True), strict=True):
+        own = np.flatnonzero(labels == j)
+        half = nearest_centers(Y[own], halves.centers) == 1
+        k, size = int(half.sum()), len(own)
+        if 0 < k < size:
+            apart = ((halves.centers[0] - halves.centers[1]) ** 2).sum()
+            yield -n * np.log(max(1 - k * (size - k) / size * apart / n, 1e-6)), j, own[half]
 
 
 def regrouped(rows: Rows, labels: Array, c: int, judged: Judged) -> tuple[Array, Array]:
@@ -127,34 +126,45 @@ def regrouped(rows: Rows, labels: Array, c: int, judged: Judged) -> tuple[Array,
     return -rows.evidence.gains(N, T, judged, k, sizes, sums), asked
 
 
-def settled(rows: Rows, labels: Array, c: int, judge: Callable[[Array], Judged]) -> Array:
+def settled(rows: Rows, labels: Array, c: int, judge: Judge) -> Array:
     """Return labels after regrouping tasks for as long as that raises the evidence.
 
-    A cluster fewer in a task is worth `prices`: a few rows at the edge of a cluster do not
-    make the task hold another.
+    A cluster fewer in a task is worth `prices`: a few rows at the edge of a cluster do not make the task hold another.
+    The best moves of all tasks are made at once; where that is worse than hoped, half of them, and so on.
     """
-    judged = judge(labels)
-    for _ in range(MOST_MOVES * len(rows.sizes)):
+    judged, price = judge([labels])[0], prices(rows, c)
+    for _ in range(MOST_MOVES):
         lost, moves = regrouped(rows, labels, c, judged)
         if not len(lost):
             break
         k, j, l, swap = moves.T
         N, _ = rows.sums(labels, c)
         fewer = (swap == 0) & (N[k, l] > 0) & (N.sum(axis=0)[j] > N[k, j])  # another task has the cluster
-        lost = lost - np.where(fewer, prices(rows, c)[k], 0)
-        at = int(lost.argmin())
-        if lost[at] >= -RAISES:
-            break
-        (task, old, goal, both), own = moves[at].tolist(), rows.ids == moves[at, 0]
-        new = labels.copy()
-        new[own & (labels == old)] = goal
-        if both:
-            new[own & (labels == goal)] = old
-        after = judge(new)
-        if after.value + prices(rows, c)[task] * bool(fewer[at]) <= judged.value + RAISES:
+        worth = np.where(fewer, price[k], 0.0)
+        order = np.argsort(lost - worth, kind="stable")
+        order = order[(lost - worth)[order] < -RAISES]
+        _, first = np.unique(k[order], return_index=True)
+        chosen = order[np.sort(first)]
+        while len(chosen):
+            new = _regroup(rows, labels, moves[chosen])
+            after = judge([new])[0]
+            if after.value + worth[chosen].sum() > judged.value + RAISES:
+                break
+            chosen = chosen[: len(chosen) // 2]
+        if not len(chosen):
             break
         labels, judged = new, after
     return labels
+
+
+def _regroup(rows: Rows, labels: Array, moves: Array) -> Array:
+    """Return labels after moves (B, 4) of different tasks."""
+    new = labels.copy()
+    for task, old, goal, both in moves.tolist():
+        part = rows.parts[task]
+        own = labels[part]
+        new[part] = np.where(own == old, goal, np.where((own == goal) & bool(both), old, own))
+    return new
 
 
 def prices(rows: Rows, c: int) -> Array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -159,6 +160,11 @@ class Rows:
         at = np.flatnonzero(np.diff(group[order], prepend=-1))
         T[group[order][at]] = np.add.reduceat((self.u[:, None] * self.Y)[order], at, axis=0)
         return N, T.reshape(m, n_clusters, d)
+
+    def sums_of_all(self, labels: Sequence[Array], n_clusters: int) -> tuple[Array, Array]:
+        """Compute N (R, m, c) and T (R, m, c, d) of several labels."""
+        found = [self.sums(one, n_clusters) for one in labels]
+        return np.stack([N for N, _ in found]), np.stack([T for _, T in found])
 
 
 def whitener(Y: Array, u: Array, round: bool = False, least: Array | float = 0.0) -> Array:

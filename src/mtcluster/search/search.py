@@ -19,7 +19,7 @@ from ..core.blocks import Block, Blocks, PerRow, RowSource
 from ..core.geometry import Tied
 from ..core.model import Model
 from ..core.readout import read_out
-from ..core.relations import adjusted_rand, relatedness_by_common
+from ..core.relations import adjusted_rand, relatedness
 from ..core.renumbering import resized
 from ..core.sampling import Sampling, centers_at, label_all, take_sample
 from ..core.sharing import Offsets, Share, Shrink
@@ -298,7 +298,7 @@ class Hunt:
         model = replace(model, sharing=Share.of(np.where(alone, 1.0, share)))
         if self.metric == "shared" or (self.metric == "auto" and not self.view.smoothing):
             model = replace(model, geometry=geometry_of(self.view), log_shares=log_shares[None])
-        alike = relatedness_by_common(T / np.maximum(N, 1e-9)[..., None] @ rows.whitener, N, held) - np.eye(m)
+        alike = relatedness(T / np.maximum(N, 1e-9)[..., None] @ rows.whitener, N, held) - np.eye(m)
         evidence = SearchEvidence(
             n_candidates=n_candidates,
             n_rows=len(rows.Y),

@@ -7,7 +7,7 @@ from sklearn.neighbors import NearestNeighbors
 
 from ..core.arrays import Array
 from ..core.relations import align
-from .kmeans import kmeans
+from .kmeans import kmeans_of_each
 from .rows import Rows
 
 NEIGHBORS = 5  # that predict a column
@@ -22,22 +22,18 @@ def starting_labels(rows: Rows, n_clusters: int, n_init: int, rng: np.random.Gen
     count as much as neighbours in others predict them.
     """
 
-    def labels(Y: Array, u: Array = rows.u) -> Array:
-        if not len(Y):
-            return np.zeros(0, dtype=np.intp)
-        return np.asarray(kmeans(Y, u, n_clusters, rng, n_init).labels_)
-
     several = len(rows.sizes) > 1
     looks = [rows.Y, rows.apart] if several else [rows.Y]
-    found = [labels(Y) for Y in looks]
+    Ys = [*looks]
     if not rows.round:
-        found += [labels(Y @ rows.whitener) for Y in looks]
         scaled = [rows.scaled.apart] if several else []
-        found += [labels(Y) for Y in scaled] + [labels(Y @ rows.scaled.whitener) for Y in scaled]
+        Ys += [Y @ rows.whitener for Y in looks] + [part for Y in scaled for part in (Y, Y @ rows.scaled.whitener)]
         told = predicted(rows, rng)
-        found += [labels(Y * told) for Y in looks + scaled]
+        Ys += [Y * told for Y in looks + scaled]
+    found = [one.labels for one in kmeans_of_each(Ys, [rows.u] * len(Ys), n_clusters, rng, n_init)]
     if several:
-        own = np.concatenate([labels(rows.Y[part], rows.u[part]) for part in rows.parts])
+        Ys, us = ([values[part] for part in rows.parts] for values in (rows.Y, rows.u))
+        own = np.concatenate([one.labels for one in kmeans_of_each(Ys, us, n_clusters, rng, n_init)])
         found.append(matched(rows, own, n_clusters))
     return np.stack(found)
 

@@ -15,10 +15,11 @@ from ..core.jobs import energies
 from ..core.sharing import OFFSETS, Offsets
 from .completion import complete, constant_columns
 from .directions import leading_directions, times
-from .kmeans import kmeans
+from .kmeans import kmeans, nearest_centers
 from .rows import SAME, Rows, deviations, rounding_errors, within_covariance
 
 UNIT = 1e-3  # rows whose lengths differ by no more than this share of their spread are directions
+FEW_ROWS = 2  # per column; with fewer, rows are seen in their leading directions, too
 FEW_COLUMNS = 50  # up to so many columns are kept; wider rows are seen in their leading directions
 DIRECTIONS = (5, 10, 20)  # numbers of them, of which the evidence takes one
 DIRECTIONS_OF_LENGTHS = 50  # of rows that are compared by Euclidean distances or angles
@@ -54,7 +55,7 @@ class View:
     @cached_property
     def prior(self) -> tuple[Array, float]:
         """(l, l) the covariance within tasks, in the units of X, and the variance in every other direction."""
-        rounding = None if self.V is not None else self.looks[0].rounding * self.scale**2
+        rounding = None if self.V is not None else self.seen.rounding * self.scale**2
         us = [block.u.astype(np.float64) for block in self.sample]
         found = within_covariance(self.plain, us, rounding)
         if self.V is None:
@@ -105,7 +106,7 @@ def view_of(
 def _directions(rows: RowSource, sample: list[Block], unit: bool, round: bool, seed: int) -> Array | None:
     """Return the directions (d, l) that wide rows are seen in."""
     most = DIRECTIONS_OF_LENGTHS if round else DIRECTIONS[-1]
-    if min(sum(map(len, sample)), sample[0].X.shape[1]) <= FEW_COLUMNS:
+    if sample[0].X.shape[1] <= min(FEW_COLUMNS, sum(map(len, sample)) / FEW_ROWS):
         return None
     return leading_directions(sample, None if unit else rows.summary.means, most, np.random.default_rng(seed))
 
@@ -142,7 +143,7 @@ def smoothing_weight(rows: Rows, n_clusters: int) -> float:
     weight is that of their mean in a linear prediction: 0 where clusters are all that there is.
     """
     E = rows.apart
-    labels = kmeans(E, None, n_clusters, np.random.default_rng(0)).labels_
+    labels = kmeans(E, None, n_clusters, np.random.default_rng(0)).labels
     both = total = 0.0
     for part in rows.parts:
         own, z = E[part], labels[part]
@@ -195,7 +196,7 @@ def _in_directions(rows: Rows, c: int) -> Rows:
     values = []
     for l in tried:
         seen = rows.leading(l)
-        labels = kmeans(seen.apart, None, c, np.random.default_rng(0)).labels_
+        labels = kmeans(seen.apart, None, c, np.random.default_rng(0)).labels
         values.append(seen.evidence(*seen.sums(labels, c)).value + sum(alone[l:]))
     return rows.leading(tried[int(np.argmax(values))])
 
@@ -225,7 +226,7 @@ def scattered(Ys: list[Array], us: list[Array], distances: list[Array], n_cluste
     rows = Rows.of(Ys, us, rounded=False)
     kept = replace(rows, u=np.where(far, 0.0, rows.u))
     model = kmeans(kept.apart, kept.u, n_clusters, np.random.default_rng(0))
-    labels = model.predict(kept.apart)
+    labels = nearest_centers(kept.apart, model.centers)
     others = replace(rows, u=np.where(far, rows.u, 0.0), sizes=np.array([len(far)]))
     values = [one.evidence(*one.sums(labels, n_clusters)).value for one in (rows, kept)]
     gain = values[1] + others.one_cluster - values[0]
