@@ -177,7 +177,7 @@ def differences(folder: str, seed: int) -> Iterator[Case]:
 
 
 def drawn(
-    rng: np.random.Generator, c: int = 5, d: int = 6, sizes: tuple[int, ...] = (200, 200, 200, 200), offset: float = 0.0,
+    rng: np.random.Generator, c: int = 5, d: int = 6, sizes: tuple[int, ...] = (200,) * 4, offset: float = 0.0,
     scale: float = 0.0, alpha: float = 5.0, absent: int = 0, own: float = 0.0, shape: float = 0.0, turned: bool = False,
     spread: float = 0.0, skewed: bool = False, noise: int = 0, units: bool = False,
 ) -> tuple[Any, Any, Any, int]:  # fmt: skip
@@ -234,7 +234,10 @@ def kmeans(X: Any, codes: Any, c: int, seed: int) -> dict[str, Any]:
         at = codes == k
         own[at] = KMeans(min(c, int(at.sum())), n_init=10, random_state=seed).fit_predict(X[at])
         around[at] -= X[at].mean(axis=0)
-    return {"k-means per task": own, "k-means, means removed": KMeans(c, n_init=10, random_state=seed).fit_predict(around)}
+    return {
+        "k-means per task": own,
+        "k-means, means removed": KMeans(c, n_init=10, random_state=seed).fit_predict(around),
+    }
 
 
 def fitted(case: Case, seed: int) -> tuple[dict[str, dict[str, Any]], Any]:
@@ -289,8 +292,8 @@ def sets_table(found: dict[str, list[tuple[str, list[Any]]]]) -> list[str]:
         )
     header = ("set", "joint ACC", "ARI", "ACC of tasks", "k-means per task: ACC of tasks",
               "k-means, means removed: joint ACC", "ARI of two seeds")  # fmt: skip
-    return [*_header(header), *lines, "", f"Tasks more than 5 points below k-means on them alone, {len(low)} of {columns}: "
-            + ("; ".join(low) or "none") + "."]  # fmt: skip
+    told = f"Tasks more than 5 points below k-means on them alone, {len(low)} of {columns}: {'; '.join(low) or 'none'}."
+    return [*_header(header), *lines, "", told]
 
 
 def draws_table(found: dict[str, list[tuple[str, list[Any]]]]) -> list[str]:
@@ -303,7 +306,8 @@ def draws_table(found: dict[str, list[tuple[str, list[Any]]]]) -> list[str]:
         line += f" {mean(fits, 'SPMTC', 'tasks'):.1f} |"
         if "k-means per task" in fits[0][0]:
             peers = True
-            line += f" {mean(fits, 'k-means per task', 'tasks'):.1f} | {mean(fits, 'k-means, means removed', 'joint'):.1f} |"
+            line += f" {mean(fits, 'k-means per task', 'tasks'):.1f} |"
+            line += f" {mean(fits, 'k-means, means removed', 'joint'):.1f} |"
         if "with their own" in fits[0][0]["SPMTC"]:
             counted = True
             line += f" {mean(fits, 'SPMTC', 'with their own'):.1f} |"
@@ -325,9 +329,10 @@ def page(parts: list[str], folder: str | None, seed: int) -> str:
     """Measure, and write the tables."""
     lines = [
         "# Accuracy of default fits", "",
-        "Made by `python -m benchmarks.accuracy --out docs/results/accuracy.md`: `SPMTC(c, random_state=s).fit(X, tasks=tasks)` with "
-        "the number of classes as c. ACC and ARI in per cent, means of five seeds, or of draws of generated data; joint ACC has one "
-        "matching of clusters and classes for all tasks. k-means sees wide generated rows in their ten first principal components.",
+        "Made by `python -m benchmarks.accuracy --out docs/results/accuracy.md`: `SPMTC(c, random_state=s).fit(X, "
+        "tasks=tasks)` with the number of classes as c. ACC and ARI in per cent, means of five seeds, or of draws of "
+        "generated data; joint ACC has one matching of clusters and classes for all tasks. k-means sees wide generated "
+        "rows in their ten first principal components.",
     ]  # fmt: skip
     for part in parts:
         doc = (PARTS[part].__doc__ or "").splitlines()[0]

@@ -36,7 +36,7 @@ def test_relatedness_does_not_mind_shift_scale_and_relabelling():
     assert_allclose(twins, 1)
 
 
-@pytest.mark.parametrize("m, c, d", [(4, 5, 3), (20, 6, 2), (5, 2, 1), (3, 1, 2)])
+@pytest.mark.parametrize(("m", "c", "d"), [(4, 5, 3), (20, 6, 2), (5, 2, 1), (3, 1, 2)])
 def test_relatedness_is_the_correlation_of_spreads_over_the_clusters_in_common(m, c, d):
     Ms, sizes = 3 * RNG.normal(size=(m, c, d)) + 7, RNG.integers(0, 20, size=(m, c)).astype(float)
     present = RNG.random((m, c)) < 0.7

@@ -157,7 +157,9 @@ class Evidence:
         own = np.einsum("rii->ri", Q) / n
         mean = own.mean(axis=1, keepdims=True)
         own = np.where(own.any(axis=1, keepdims=True), own + FLOOR * mean, 1.0)
-        targets = np.stack([np.broadcast_to(own.mean(axis=1, keepdims=True), own.shape), own][: len(self.prices)], axis=1)
+        targets = np.stack(
+            [np.broadcast_to(own.mean(axis=1, keepdims=True), own.shape), own][: len(self.prices)], axis=1
+        )
         root = np.sqrt(targets)
         e = np.maximum(np.linalg.eigvalsh(Q[:, None] / (root[..., None] * root[:, :, None])), 0)
         volume = np.log(targets).sum(axis=2)[..., None, None]
@@ -206,7 +208,9 @@ class Priors:
     def of(cls, one: Judged) -> Priors:
         """Return those of one labelling."""
         target, strength, price = one.prior
-        return cls(np.array([one.value]), np.array([one.effects]), target[None], np.array([strength]), np.array([price]))
+        return cls(
+            np.array([one.value]), np.array([one.effects]), target[None], np.array([strength]), np.array([price])
+        )
 
     def take(self, at: Array) -> Priors:
         """Return those of some labels."""
@@ -242,7 +246,9 @@ class Groups:
 
     def scatter(self, v: Array, k: int, grid: Array) -> tuple[Array, Array]:
         """Compute Q (R, G, d, d) and log|K| (R, G) at variances v (R, 3) with the kth from a grid, (G,) or (R, G)."""
-        v_m, v_b, v_d = (np.broadcast_to(grid, (self.runs, np.shape(grid)[-1])) if i == k else v[:, i : i + 1] for i in range(3))
+        v_m, v_b, v_d = (
+            np.broadcast_to(grid, (self.runs, np.shape(grid)[-1])) if i == k else v[:, i : i + 1] for i in range(3)
+        )
         v_b, v_d = v_b[:, :, None], v_d[:, :, None, None]
         held = self.held[:, None]
         noise = np.where(held, 1 / self.size[:, None] + v_d, 1)

@@ -11,7 +11,6 @@ from scipy.optimize import linear_sum_assignment
 
 from .arrays import Array
 
-
 MOST_NUMBERS = 2**21  # of pairs of tasks that are compared at once
 ROUNDED = 1e-12  # share of a squared length that is rounding
 
@@ -56,8 +55,8 @@ def spread(Ms: Array, sizes: Array) -> Array:
 def relatedness(Ms: Array, sizes: Array, present: Array) -> Array:
     """Tell how alike the clusters of two tasks lie, (m, m): the correlation of Q_k and Q_l, 0 where it is negative.
 
-    By the clusters that both hold, `present` (m, c). 1: the same clusters of the same sizes, up to a shift and a scale of
-    the whole task. About 0: nothing in common. One common cluster lies alike in both, whatever offset they have.
+    By the clusters that both hold, `present` (m, c). 1: the same clusters of the same sizes, up to a shift and a scale
+    of the whole task. About 0: nothing in common. One common cluster lies alike in both, whatever offset they have.
     """
     m, c, d = Ms.shape
     step = max(MOST_NUMBERS // (m * max(c, d)), 1)
@@ -82,9 +81,7 @@ def _by_common(Ms: Array, sizes: Array, present: Array, at: Array) -> Array:
     other = safe(held[at] @ n.T)
     # (a, m, d): sums over clusters of what one task has, by whether the other has them, or by its sizes
     mean, crossed = (_times(values[at], by) for values, by in ((weighted, held), (X, root)))
-    means, crosses = (
-        np.tensordot(by[at], values, (1, 1)) for values, by in ((weighted, held), (X, root))
-    )
+    means, crosses = (np.tensordot(by[at], values, (1, 1)) for values, by in ((weighted, held), (X, root)))
     mean, means = mean / one[..., None], means / other[..., None]
     both = X[at].reshape(len(at), -1) @ X.reshape(len(X), -1).T + (root[at] @ root.T) * _dot(mean, means)
     both = both - _dot(crossed, means) - _dot(crosses, mean)

@@ -100,7 +100,10 @@ class Finder:
                 for r, own in zip(asked, look.evidence.of_all(N, T, own=True, offsets=offsets), strict=True):
                     if own.value - least > judged[r].value:
                         judged[r] = replace(own, value=own.value - least)
-        return [Candidate(one, frame, *rest) for one, frame, *rest in zip(labels, frames, judged, at == 1, strict=True)]
+        return [
+            Candidate(one, frame, *rest)
+            for one, frame, *rest in zip(labels, frames, judged, (at == 1).tolist(), strict=True)
+        ]
 
     def numbered(self, labels: Array) -> Array:
         """Number clusters by their weight, the largest first, so that labels that mean the same are the same."""

@@ -25,9 +25,7 @@ TINY_SHARE = 1e-9  # of the variance of a column that it has at least within clu
 RAISES = 1e-6  # nats by which the evidence has to rise
 
 
-def improved(
-    judge: Judge, rows: Rows, labels: Array, c: int, frame: Frame, rng: np.random.Generator
-) -> Array:
+def improved(judge: Judge, rows: Rows, labels: Array, c: int, frame: Frame, rng: np.random.Generator) -> Array:
     """Return labels of higher evidence, if moves find any. `judge` tells the evidence of several labels."""
     best, tried = judge([labels])[0].value, set[object]()
     for _ in range(MOST_MOVES):
@@ -35,7 +33,7 @@ def improved(
         if not len(moved):
             break
         found = fit_mixtures(rows, moved, c, frame, ITERATIONS)
-        values = [one.value for one in judge(found)]
+        values = [one.value for one in judge(list(found))]
         lead = int(np.argmax(values))
         if values[lead] <= best + RAISES:
             break

@@ -21,7 +21,6 @@ def starting_labels(rows: Rows, n_clusters: int, n_init: int, rng: np.random.Gen
     Those of all rows also in coordinates in which the covariance within tasks is the identity, and with columns that
     count as much as neighbours in others predict them.
     """
-
     several = len(rows.sizes) > 1
     looks = [rows.Y, rows.apart] if several else [rows.Y]
     Ys = [*looks]
