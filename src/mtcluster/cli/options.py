@@ -121,6 +121,17 @@ def add_rename(parser: ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
 
 
+def add_merge(parser: ArgumentParser) -> None:
+    """Add the options of `mtcluster merge`."""
+    parser.add_argument(
+        "model", type=Path, metavar="DIR", help="folder written by `mtcluster fit` or `mtcluster adapt`"
+    )
+    numbers = "numbers of clusters that are one; the smallest of them stays"
+    parser.add_argument("clusters", nargs="+", type=_whole, metavar="N", help=numbers)
+    parser.add_argument("--quiet", action="store_true", help="print errors only")
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
+
+
 def add_compare(parser: ArgumentParser) -> None:
     """Add the options of `mtcluster compare`."""
     _add_reading(parser)
