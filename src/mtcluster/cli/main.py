@@ -35,6 +35,7 @@ FILE_COMMANDS = {
     "report": ("write the report of a fitted model again", options.add_report),
     "rename": ("give the clusters of a fitted model names, which its report then uses", options.add_rename),
     "merge": ("tell clusters of a fitted model that are one as one", options.add_merge),
+    "app": ("open a page on this computer on which all of this can be done without typing", options.add_app),
     "compare": ("compare several methods on the same files", options.add_compare),
 }
 

@@ -81,12 +81,12 @@ def _centers(fitted: Fitted, E: Array) -> Centers:
     """Replace the centres of merged clusters by their mean over the rows."""
     centers, sizes = fitted.centers, fitted.sizes
     total = sizes.sum(axis=0)
-    M, Z = (None if one is None else _means(one, total, E) for one in (centers.M, centers.Z))
+    M = None if centers.M is None else _means(centers.M, total, E)
     logs = centers.log_shares
     if logs is not None:
         with np.errstate(divide="ignore"):
             logs = np.log(np.exp(logs) @ E)
-    return replace(centers, Ms=_means(centers.Ms, sizes, E), M=M, Z=Z, log_shares=logs)
+    return replace(centers, Ms=_means(centers.Ms, sizes, E), M=M, Z=_means(centers.Z, total, E), log_shares=logs)
 
 
 def _means(values: Array, weights: Array, E: Array) -> Array:

@@ -1,0 +1,340 @@
+"""All that the app uses of the rest of the library: commands, checks, reports, and the rows of a result."""
+
+from __future__ import annotations
+
+import csv
+import io
+import shlex
+from argparse import Namespace
+from collections.abc import Callable, Sequence
+from contextlib import redirect_stderr
+from dataclasses import asdict
+from functools import lru_cache
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..cli.again import rows_again, settings_in
+from ..cli.cleaning import Checking, cleaned
+from ..cli.console import Console
+from ..cli.errors import InputError
+from ..cli.layout import ROWS_TABLE
+from ..cli.loading import findings, load_model
+from ..cli.main import make_parser
+from ..cli.predict import told_new
+from ..cli.preparing import Prepared, read
+from ..core.arrays import Array
+from ..inspection._report.axes import TOLD_APART, _axis
+from ..inspection._report.page import environment, render
+
+Tell = Callable[[dict[str, Any]], None]
+READ = {".csv": "read_csv({!r}, sep=None, engine='python')", ".parquet": "read_parquet({!r})",
+        ".feather": "read_feather({!r})", ".xlsx": "read_excel({!r})"}  # fmt: skip
+CHECKED = ("task", "id", "label", "features", "text", "missing", "dates", "impute", "scale", "min_rows", "drop_unnamed",
+           "drop_duplicates", "keep_spelling", "decimal", "thousands", "drop_rows")  # fmt: skip
+MADE = ("scale", "impute", "text", "dates")
+PREVIEW = 8  # rows that a preview shows
+MOST_GROUPS = 50  # values of a column that may name the groups
+GROUP_WORDS = ("task", "group", "site", "hospital", "centre", "center", "country", "region", "island", "batch",
+               "donor", "study", "cohort", "dataset", "data set", "school", "city", "year", "source", "sample", "lab")  # fmt: skip
+
+
+class Progress(Console):
+    """Tells the steps of a command as events."""
+
+    def __init__(self, tell: Tell) -> None:
+        super().__init__(quiet=True)
+        self.tell = tell
+
+    def begin(self, text: str) -> None:
+        """Tell what is done next."""
+        super().begin(text)
+        self.tell({"stage": text, "share": min(self.done / self.total, 1.0)})
+
+    def finish(self, units: float) -> None:
+        """Tell that units of work are done."""
+        super().finish(units)
+        self.tell({"share": min(self.done / self.total, 1.0)})
+
+
+def parsed(argv: Sequence[str]) -> Namespace:
+    """Parse the arguments of a command; what is wrong with them is an error of one sentence."""
+    said = io.StringIO()
+    try:
+        with redirect_stderr(said):
+            return make_parser().parse_args(list(argv))
+    except SystemExit:
+        raise InputError(said.getvalue().partition(": ")[2].partition(" (see ")[0] or "These are no options.") from None
+
+
+def command(argv: Sequence[str], tell: Tell) -> dict[str, Any]:
+    """Run a command of the command line."""
+    arguments = parsed(argv)
+    module = import_module(f"mtcluster.cli.{arguments.command}")
+    return dict(module.run(arguments, Progress(tell)))
+
+
+# ------------------------------------------------------------------------------------------------ files before a fit
+def look(files: Sequence[str]) -> dict[str, Any]:
+    """Read files as they came: their columns, first rows, and the column that probably names the groups."""
+    _, data = read(parsed(["check", *files]))
+    found = {"n_rows": len(data), "notes": list(data.notes), "grouped": len(files) > 1 or not data.is_table}
+    if not data.is_table:
+        return found | {"columns": [], "rows": [], "group": None, "id": None, "names": len(data.names)}
+    columns = [_column(name, data.X[name]) for name in data.names]
+    some = data.X.iloc[:PREVIEW].astype(object)
+    rows = some.where(some.notna(), "").astype(str).to_numpy().tolist()
+    group = None if found["grouped"] else _group(columns, len(data))
+    id = next((one["name"] for one in columns if one["kind"] == "text" and one["distinct"] == len(data)), None)
+    return found | {"columns": columns, "rows": rows, "group": group, "id": id, "names": len(data.names)}
+
+
+def _column(name: str, values: Any) -> dict[str, Any]:
+    """Describe a column of a table."""
+    kind = "number" if values.dtype.kind in "iuf" else "date" if values.dtype.kind == "M" else "text"
+    return {"name": str(name), "kind": kind, "distinct": int(values.nunique()), "missing": int(values.isna().sum())}
+
+
+def _group(columns: list[dict[str, Any]], n_rows: int) -> str | None:
+    """Suggest the column of groups: one of few values whose name says so, or else the only one of few texts."""
+    few = [one for one in columns if 2 <= one["distinct"] <= min(MOST_GROUPS, max(2, n_rows // 4))]
+    named = [one for one in few if any(word in one["name"].casefold() for word in GROUP_WORDS)]
+    texts = [one for one in few if one["kind"] == "text"]
+    return next((one["name"] for one in (*named, *texts[:1] * (len(texts) == 1))), None)
+
+
+def check(argv: Sequence[str]) -> dict[str, Any]:
+    """Tell what `mtcluster check` finds with these options; each finding has the words of its option."""
+    arguments = parsed(["check", *argv])
+    roles, data = read(arguments)
+    left, found = cleaned(data, roles, Checking.of(arguments), impute=arguments.impute, scale=arguments.scale)
+    tasks = np.array([str(task) for task in (left.tasks if left.tasks is not None else ()) if task is not None])
+    names, sizes = np.unique(tasks, return_counts=True)
+    told = [asdict(one) | {"words": shlex.split(one.option)} for one in found]
+    counts = dict(zip(names.tolist(), sizes.tolist(), strict=True))
+    return {"n_rows": len(left), "tasks": counts, "columns": left.names, "findings": told}
+
+
+def python_lines(steps: Sequence[Sequence[str]]) -> str:
+    """Write what commands do as lines of Python: with the library's functions for a table, else by the commands.
+
+    Examples
+    --------
+    >>> print(python_lines([["fit", "cells.npz", "--clusters=3", "--out=run"]]))
+    from mtcluster.cli.main import main
+    <BLANKLINE>
+    main(['fit', 'cells.npz', '--clusters=3', '--out=run'])
+    """
+    later = [_later(step) for step in steps[1:]]
+    arguments = parsed(steps[0]) if steps[0][1] != "..." else None
+    plain = arguments is not None and len(arguments.files) == 1 and arguments.files[0].suffix in READ
+    if arguments is None or not plain or None in later:
+        return "\n".join(["from mtcluster.cli.main import main", "", *(f"main({list(step)!r})" for step in steps)])
+    return "\n".join([*_fit_lines(arguments), *(line for line in later if line)])
+
+
+def _later(step: Sequence[str]) -> str | None:
+    """Write a later command as a line; None if it is none of those of a model."""
+    if step[0] == "merge":
+        return f"model.merge({[int(j) for j in step[2:]]})"
+    named = [pair.partition("=") for pair in step[2:]]
+    return f"model.rename({ {int(j): name for j, _, name in named} })" if step[0] == "rename" else None
+
+
+def _fit_lines(arguments: Namespace) -> list[str]:
+    """Write the lines of a fit to one table."""
+    defaults, path, dropped = parsed(["fit", "x", "--out=x"]), arguments.files[0], arguments.drop
+    given = {name: getattr(arguments, name) for name in CHECKED}
+    given["missing"] = None if given["missing"] == ["none"] else given["missing"]
+    said = [f"{name}={value!r}" for name, value in given.items() if value != getattr(defaults, name)]
+    makes = [f"{name}={given[name]!r}" for name in MADE if given[name] != getattr(defaults, name)]
+    imports = ["from mtcluster.preprocessing import TablePreprocessor, check"]
+    number = str(arguments.clusters)
+    if not isinstance(arguments.clusters, int):
+        least, most = (2, 10) if arguments.clusters == "auto" else arguments.clusters
+        seed = f"random_state={arguments.seed}"
+        number = f"select_n_clusters(X, tasks=found.tasks, n_clusters=range({least}, {most + 1}), {seed}).best"
+        imports.insert(0, "from mtcluster.model_selection import select_n_clusters")
+    return [
+        "import pandas as pd",
+        "from mtcluster import SPMTC",
+        *imports,
+        "",
+        f"table = pd.{READ[path.suffix].format(str(path))}{f'.drop(columns={dropped!r})' if dropped else ''}",
+        f"found = check({', '.join(['table', *said])})",
+        f"X = TablePreprocessor({', '.join(makes)}).fit_transform(found.X, tasks=found.tasks)",
+        f"model = SPMTC(n_clusters={number}, random_state={arguments.seed}).fit(X, tasks=found.tasks)",
+    ]
+
+
+# ------------------------------------------------------------------------------------------------ pages of results
+def page(folder: str, told: dict[str, Any]) -> str:
+    """Write the page of a result: the report's own sections, with what the app adds to them."""
+    summary = findings(load_model(Path(folder)))
+    sizes = [cluster["rows"] for cluster in summary["features"]["clusters"]]
+    template = app_environment().get_template("app/result.html")
+    html = render(summary, template, counts=sizes, columns=list_columns(folder), **told)
+    return html.replace(' style="', ' data-style="')  # only templates write it; the page's script applies it
+
+
+@lru_cache
+def app_environment() -> Any:
+    """Load the templates of the app beside those of the report."""
+    from jinja2 import ChoiceLoader, PackageLoader, PrefixLoader
+
+    known = environment()
+    return known.overlay(loader=ChoiceLoader([PrefixLoader({"app": PackageLoader("mtcluster.app")}), known.loader]))
+
+
+def summary_of(folder: str) -> dict[str, Any]:
+    """Tell in a few words what a result is."""
+    settings, found = settings_in(Path(folder)), findings(load_model(Path(folder)))
+    keys = ("title", "n_clusters", "n_rows", "n_tasks", "method")
+    return {key: found[key] for key in keys} | {"verdict": settings.get("verdict"), "date": settings["date"]}
+
+
+def labelled(path: str) -> dict[str, Any]:
+    """Count the rows of a file of labels, by task and cluster; −1 is a group of its own."""
+    rows = table_of(Path(path))
+    clusters = sorted({int(row["cluster"]) for row in rows})
+    names = {int(row["cluster"]): row.get("name", "") for row in rows}
+    counts: dict[str, list[int]] = {}
+    for row in rows:
+        counts.setdefault(row["task"], [0] * len(clusters))[clusters.index(int(row["cluster"]))] += 1
+    new = [row for row in rows if row["cluster"] == "-1"]
+    return {"clusters": clusters, "names": names, "counts": counts, "n_rows": len(rows), "new": new[:50],
+            "said": told_new(len(new))}  # fmt: skip
+
+
+def flow(a: str, b: str) -> dict[str, Any]:
+    """Count the rows that two results have in common, by their clusters in both; rows are the same by task and id."""
+    first, second = ({(row["task"], row["id"]): row for row in table_of(Path(one, ROWS_TABLE))} for one in (a, b))
+    common = [(first[key], second[key]) for key in first if key in second]
+    names = [{int(row["cluster"]): row.get("name", "") for row in one.values()} for one in (first, second)]
+    counts: dict[tuple[int, int], int] = {}
+    for one, other in common:
+        pair = int(one["cluster"]), int(other["cluster"])
+        counts[pair] = counts.get(pair, 0) + 1
+    flows = [[*pair, n] for pair, n in sorted(counts.items())]
+    return {"n": len(common), "flows": flows, "names": names, "n_rows": [len(first), len(second)]}
+
+
+def table_of(path: Path) -> list[dict[str, str]]:
+    """Read a CSV file of a result."""
+    with path.open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+# ------------------------------------------------------------------------------------------------ rows of a result
+@lru_cache(maxsize=1)
+def _rows(folder: str, changed: float) -> tuple[Prepared, Any]:
+    contents = load_model(Path(folder))
+    return rows_again(Path(folder), contents)[1], contents["model"]
+
+
+def rows_of(folder: str) -> tuple[Prepared, Any]:
+    """Read the rows of a result and its model; those that were read last are kept."""
+    return _rows(folder, Path(folder, "settings.json").stat().st_mtime)
+
+
+def list_columns(folder: str) -> list[str]:
+    """List the columns by which the map can be coloured."""
+    settings = settings_in(Path(folder))
+    return [] if isinstance(settings["columns"], str) or settings["options"].get("anonymous") else settings["columns"]
+
+
+def column(folder: str, name: str, at: list[int] | None) -> dict[str, Any]:
+    """Make a colour for the map of a column, as the report does; `at` are the rows of the map, None for all."""
+    rows, _ = rows_of(folder)
+    if name not in rows.data.names:
+        raise InputError(f"There is no column {name!r}; {len(rows.data.names)} others are there.")
+    values: Any = rows.data.X[name] if rows.data.is_table else _dense(rows.data.X[:, rows.data.names.index(name)])
+    if rows.data.is_table and values.dtype.kind not in "iuf":
+        texts = values.astype(object).where(values.notna(), None).to_numpy()
+        levels = sorted({str(text) for text in texts if text is not None})
+        if len(levels) > TOLD_APART:
+            raise InputError(f"{name!r} has {len(levels)} values; {TOLD_APART} can be told apart by colour.")
+        codes = [None if text is None else levels.index(str(text)) for text in texts]
+        return {
+            "name": name,
+            "kind": "category",
+            "levels": levels,
+            "at": codes if at is None else [codes[i] for i in at],
+        }
+    numbers = np.asarray(values, dtype=float)
+    return _axis(name, numbers if at is None else numbers[at], "number")
+
+
+def _dense(values: Any) -> Array:
+    return np.asarray(values.toarray() if hasattr(values, "toarray") else values).ravel()
+
+
+def selection(folder: str, numbers: list[int]) -> str:
+    """Write some rows of a result as CSV: what labels.csv says of them, and their columns."""
+    rows, _ = rows_of(folder)
+    labels = table_of(Path(folder, ROWS_TABLE))
+    kept = [i for i in numbers if 0 <= i < len(labels)]
+    from ..cli.folder import no_formula
+
+    out, X = io.StringIO(), rows.data.X
+    names = rows.data.names if rows.data.is_table else []
+    writer = csv.writer(out, lineterminator="\n")
+    told = [name for name in ("id", "task", "cluster", "name") if labels and name in labels[0]]
+    writer.writerow([*told, *map(no_formula, names)])
+    for i in kept:
+        cells = X.iloc[i].tolist() if names else []
+        writer.writerow([*(labels[i][name] for name in told), *(no_formula(c) if c == c else "" for c in cells)])
+    return out.getvalue()
+
+
+def why(folder: str, wanted: str) -> dict[str, Any]:
+    """Tell why a row is where it is: how probable its clusters are, and which features speak for the first of them."""
+    labels = table_of(Path(folder, ROWS_TABLE))
+    at = next((i for i, row in enumerate(labels) if row["id"] == wanted), None)
+    if at is None:
+        known = labels[0]["id"] if labels else ""
+        raise InputError(f"No row has the id {wanted!r}; ids look like {known!r}.")
+    rows, model = rows_of(folder)
+    label = labels[at]
+    shares = sorted(
+        ((int(key.rpartition("_")[2]), float(value)) for key, value in label.items() if _is_share(key)),
+        key=lambda one: -one[1],
+    )
+    own = int(label["cluster"])
+    other = next((j for j, _ in shares if j != own), own)
+    told = {key: label[key] for key in ("id", "task", "confidence", "easiness", "outlier_score") if key in label}
+    features = _speaking(rows, model, at, own if own >= 0 else shares[0][0], other)
+    return told | {"cluster": own, "other": other, "shares": shares[:4], "features": features, "row": at}
+
+
+def _is_share(name: str) -> bool:
+    word, _, number = name.rpartition("_")
+    return word in ("probability", "membership") and number.isdecimal()
+
+
+def _speaking(rows: Prepared, model: Any, at: int, own: int, other: int) -> list[dict[str, Any]]:
+    """List features by how much they bring a row closer to its cluster than to the next: terms of D_other − D_own."""
+    fitted = model.fitted_
+    x = rows.X[at]
+    x = _dense(x) if hasattr(x, "toarray") else np.asarray(x, dtype=float)
+    k = [str(task) for task in fitted.tasks.tolist()].index(str(rows.tasks[at]))
+    A, B = (np.asarray(model.task_centers_[k, j], dtype=float) for j in (own, other))
+    tied = fitted.centers.geometry.tied
+    inverse = np.linalg.pinv(tied.dense().reshape(len(x), len(x))) if hasattr(tied, "dense") else np.eye(len(x))
+    terms = np.nan_to_num((inverse @ (A - B)) * (2 * x - A - B))
+    order = np.argsort(-np.abs(terms))[:8].tolist()
+    here, there = (np.ravel(rows.preprocessor.inverse_transform_centers(M[None], str(rows.tasks[at]))) for M in (A, B))
+    value = np.ravel(rows.preprocessor.inverse_transform_centers(np.nan_to_num(x)[None], str(rows.tasks[at])))
+    return [
+        {
+            "name": rows.features[j],
+            "value": None if np.isnan(x[j]) else float(value[j]),
+            "own": float(here[j]),
+            "other": float(there[j]),
+            "speaks": float(terms[j]),
+        }
+        for j in order
+        if terms[j] != 0
+    ]
