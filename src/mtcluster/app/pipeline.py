@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 import shlex
 from argparse import Namespace
 from collections.abc import Callable, Sequence
@@ -37,8 +38,9 @@ CHECKED = ("task", "id", "label", "features", "text", "missing", "dates", "imput
 MADE = ("scale", "impute", "text", "dates")
 PREVIEW = 8  # rows that a preview shows
 MOST_GROUPS = 50  # values of a column that may name the groups
-GROUP_WORDS = ("task", "group", "site", "hospital", "centre", "center", "country", "region", "island", "batch",
-               "donor", "study", "cohort", "dataset", "data set", "school", "city", "year", "source", "sample", "lab")  # fmt: skip
+GROUP_WORDS = re.compile(
+    "task|group|site|hospital|cent(re|er)|country|region|island|batch|donor|study|cohort|dataset|school|city|year|lab"
+)
 
 
 class Progress(Console):
@@ -100,7 +102,7 @@ def _column(name: str, values: Any) -> dict[str, Any]:
 def _group(columns: list[dict[str, Any]], n_rows: int) -> str | None:
     """Suggest the column of groups: one of few values whose name says so, or else the only one of few texts."""
     few = [one for one in columns if 2 <= one["distinct"] <= min(MOST_GROUPS, max(2, n_rows // 4))]
-    named = [one for one in few if any(word in one["name"].casefold() for word in GROUP_WORDS)]
+    named = [one for one in few if GROUP_WORDS.search(one["name"].casefold())]
     texts = [one for one in few if one["kind"] == "text"]
     return next((one["name"] for one in (*named, *texts[:1] * (len(texts) == 1))), None)
 
