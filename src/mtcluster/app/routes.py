@@ -244,7 +244,7 @@ def application(runner: Runner) -> Starlette:
         return JSONResponse({"error": "This is nothing that a page of the app asks for."}, 400)
 
     handlers: dict[Any, Any] = {InputError: told, WorkerError: told} | dict.fromkeys(
-        (KeyError, TypeError, ValueError, OverflowError, ClientDisconnect), malformed
+        (KeyError, TypeError, ValueError, OverflowError, RecursionError, ClientDisconnect), malformed
     )
     return Starlette(routes=Routes(runner).all(), exception_handlers=handlers)
 

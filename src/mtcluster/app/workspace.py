@@ -73,6 +73,11 @@ class Run:
 
         return [[named(one) for one in step] for step in self.steps]
 
+    @property
+    def own(self) -> str:
+        """The command that the run is about, which others may have changed since."""
+        return " ".join(next(step for step in reversed(self.shown) if step[0] != "rename"))
+
 
 class Workspace:
     """The folder of the app, and the data sets and runs in it."""
@@ -81,7 +86,7 @@ class Workspace:
         self.root, self.most, self.started_in = root, most, started_in
         self.data: dict[int, DataSet] = {}
         self.runs: dict[int, Run] = {}
-        self._last = 0
+        self._last = {"data": 0, "runs": 0}
         _own(root)
         self._read()
 
@@ -90,21 +95,21 @@ class Workspace:
         """Bytes of all files that came in."""
         return sum(one.bytes for one in self.data.values())
 
-    def number(self) -> int:
+    def number(self, kind: str) -> int:
         """Give a number that was not used before."""
-        self._last += 1
-        return self._last
+        self._last[kind] += 1
+        return self._last[kind]
 
     def new_data(self) -> DataSet:
         """Make room for the files of a data set."""
-        number = self.number()
+        number = self.number("data")
         found = self.data[number] = DataSet(number, self.root / "data" / str(number))
         found.folder.mkdir(parents=True)
         return found
 
     def new_run(self, kind: str, data: int | None, settings: dict[str, Any]) -> Run:
         """Make room for a run; its steps are still to be told."""
-        number = self.number()
+        number = self.number("runs")
         (self.root / "runs" / str(number)).mkdir(parents=True)
         self.runs[number] = Run(number, kind, data, [], settings)
         return self.runs[number]
@@ -173,7 +178,7 @@ class Workspace:
             run = Run(**json.loads(path.read_text(encoding="utf-8")))
             if Path(self.result(run)).exists():
                 self.runs[run.number] = run
-        self._last = max((*self.data, *self.runs, 0))
+        self._last = {"data": max((*self.data, 0)), "runs": max((*self.runs, 0))}
 
     def open(self, folder: Path) -> Run:
         """Copy a results folder among the runs."""
