@@ -36,6 +36,7 @@ READ = {".csv": "read_csv({!r}, sep=None, engine='python')", ".parquet": "read_p
 CHECKED = ("task", "id", "label", "features", "text", "missing", "dates", "impute", "scale", "min_rows", "drop_unnamed",
            "drop_duplicates", "keep_spelling", "decimal", "thousands", "drop_rows")  # fmt: skip
 MADE = ("scale", "impute", "text", "dates")
+LEAST_SHARE = 0.0005  # probabilities below it are not told
 PREVIEW = 8  # rows that a preview shows
 MOST_GROUPS = 50  # values of a column that may name the groups
 GROUP_WORDS = re.compile(
@@ -308,7 +309,7 @@ def why(folder: str, wanted: str) -> dict[str, Any]:
     other = next((j for j, _ in shares if j != own), own)
     told = {key: label[key] for key in ("id", "task", "confidence", "easiness", "outlier_score") if key in label}
     features = _speaking(rows, model, at, own if own >= 0 else shares[0][0], other)
-    return told | {"cluster": own, "other": other, "shares": shares[:4], "features": features, "row": at}
+    return told | {"cluster": own, "other": other, "shares": [one for one in shares if one[1] > LEAST_SHARE][:4], "features": features, "row": at}
 
 
 def _is_share(name: str) -> bool:
