@@ -309,7 +309,8 @@ def why(folder: str, wanted: str) -> dict[str, Any]:
     other = next((j for j, _ in shares if j != own), own)
     told = {key: label[key] for key in ("id", "task", "confidence", "easiness", "outlier_score") if key in label}
     features = _speaking(rows, model, at, own if own >= 0 else shares[0][0], other)
-    return told | {"cluster": own, "other": other, "shares": [one for one in shares if one[1] > LEAST_SHARE][:4], "features": features, "row": at}
+    shares = [one for one in shares if one[1] > LEAST_SHARE][:4]
+    return told | {"cluster": own, "other": other, "shares": shares, "features": features, "row": at}
 
 
 def _is_share(name: str) -> bool:
