@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import csv
 import io
-import re
 import shlex
-from argparse import Namespace
 from collections.abc import Callable, Sequence
-from contextlib import redirect_stderr
 from dataclasses import asdict
 from functools import lru_cache
 from importlib import import_module
@@ -17,31 +14,25 @@ from typing import Any
 
 import numpy as np
 
+from ..cli import looking
 from ..cli.again import rows_again, settings_in
 from ..cli.cleaning import Checking, cleaned
 from ..cli.console import Console
 from ..cli.errors import InputError
 from ..cli.layout import ROWS_TABLE
 from ..cli.loading import findings, load_model
-from ..cli.main import make_parser
 from ..cli.predict import told_new
 from ..cli.preparing import Prepared, read
+from ..cli.recipes import parsed, python_lines
+from ..cli.speaking import speaking
 from ..core.arrays import Array
 from ..inspection._report.axes import TOLD_APART, _axis
 from ..inspection._report.page import environment, render
 
+__all__ = ["python_lines"]
+
 Tell = Callable[[dict[str, Any]], None]
-READ = {".csv": "read_csv({!r}, sep=None, engine='python')", ".parquet": "read_parquet({!r})",
-        ".feather": "read_feather({!r})", ".xlsx": "read_excel({!r})"}  # fmt: skip
-CHECKED = ("task", "id", "label", "features", "text", "missing", "dates", "impute", "scale", "min_rows", "drop_unnamed",
-           "drop_duplicates", "keep_spelling", "decimal", "thousands", "drop_rows")  # fmt: skip
-MADE = ("scale", "impute", "text", "dates")
 LEAST_SHARE = 0.0005  # probabilities below it are not told
-PREVIEW = 8  # rows that a preview shows
-MOST_GROUPS = 50  # values of a column that may name the groups
-GROUP_WORDS = re.compile(
-    "task|group|site|hospital|cent(re|er)|country|region|island|batch|donor|study|cohort|dataset|school|city|year|lab"
-)
 
 
 class Progress(Console):
@@ -62,16 +53,6 @@ class Progress(Console):
         self.tell({"share": min(self.done / self.total, 1.0)})
 
 
-def parsed(argv: Sequence[str]) -> Namespace:
-    """Parse the arguments of a command; what is wrong with them is an error of one sentence."""
-    said = io.StringIO()
-    try:
-        with redirect_stderr(said):
-            return make_parser().parse_args(list(argv))
-    except SystemExit:
-        raise InputError(said.getvalue().partition(": ")[2].partition(" (see ")[0] or "These are no options.") from None
-
-
 def command(argv: Sequence[str], tell: Tell) -> dict[str, Any]:
     """Run a command of the command line."""
     arguments = parsed(argv)
@@ -81,31 +62,8 @@ def command(argv: Sequence[str], tell: Tell) -> dict[str, Any]:
 
 # ------------------------------------------------------------------------------------------------ files before a fit
 def look(files: Sequence[str]) -> dict[str, Any]:
-    """Read files as they came: their columns, first rows, and the column that probably names the groups."""
-    _, data = read(parsed(["check", *files]))
-    found = {"n_rows": len(data), "notes": list(data.notes), "grouped": len(files) > 1 or not data.is_table}
-    if not data.is_table:
-        return found | {"columns": [], "rows": [], "group": None, "id": None, "names": len(data.names)}
-    columns = [_column(name, data.X[name]) for name in data.names]
-    some = data.X.iloc[:PREVIEW].astype(object)
-    rows = some.where(some.notna(), "").astype(str).to_numpy().tolist()
-    group = None if found["grouped"] else _group(columns, len(data))
-    id = next((one["name"] for one in columns if one["kind"] == "text" and one["distinct"] == len(data)), None)
-    return found | {"columns": columns, "rows": rows, "group": group, "id": id, "names": len(data.names)}
-
-
-def _column(name: str, values: Any) -> dict[str, Any]:
-    """Describe a column of a table."""
-    kind = "number" if values.dtype.kind in "iuf" else "date" if values.dtype.kind == "M" else "text"
-    return {"name": str(name), "kind": kind, "distinct": int(values.nunique()), "missing": int(values.isna().sum())}
-
-
-def _group(columns: list[dict[str, Any]], n_rows: int) -> str | None:
-    """Suggest the column of groups: one of few values whose name says so, or else the only one of few texts."""
-    few = [one for one in columns if 2 <= one["distinct"] <= min(MOST_GROUPS, max(2, n_rows // 4))]
-    named = [one for one in few if GROUP_WORDS.search(one["name"].casefold())]
-    texts = [one for one in few if one["kind"] == "text"]
-    return next((one["name"] for one in (*named, *texts[:1] * (len(texts) == 1))), None)
+    """See what is in files."""
+    return looking.look(parsed(["check", *files]))
 
 
 def check(argv: Sequence[str]) -> dict[str, Any]:
@@ -118,58 +76,6 @@ def check(argv: Sequence[str]) -> dict[str, Any]:
     told = [asdict(one) | {"words": shlex.split(one.option)} for one in found]
     counts = dict(zip(names.tolist(), sizes.tolist(), strict=True))
     return {"n_rows": len(left), "tasks": counts, "columns": left.names, "findings": told}
-
-
-def python_lines(steps: Sequence[Sequence[str]]) -> str:
-    """Write what commands do as lines of Python: with the library's functions for a table, else by the commands.
-
-    Examples
-    --------
-    >>> print(python_lines([["fit", "cells.npz", "--clusters=3", "--out=run"]]))
-    from mtcluster.cli.main import main
-    <BLANKLINE>
-    main(['fit', 'cells.npz', '--clusters=3', '--out=run'])
-    """
-    later = [_later(step) for step in steps[1:]]
-    arguments = parsed(steps[0]) if steps[0][1] != "..." else None
-    plain = arguments is not None and len(arguments.files) == 1 and arguments.files[0].suffix in READ
-    if arguments is None or not plain or None in later:
-        return "\n".join(["from mtcluster.cli.main import main", "", *(f"main({list(step)!r})" for step in steps)])
-    return "\n".join([*_fit_lines(arguments), *(line for line in later if line)])
-
-
-def _later(step: Sequence[str]) -> str | None:
-    """Write a later command as a line; None if it is none of those of a model."""
-    if step[0] == "merge":
-        return f"model.merge({[int(j) for j in step[2:]]})"
-    named = [pair.partition("=") for pair in step[2:]]
-    return f"model.rename({ {int(j): name for j, _, name in named} })" if step[0] == "rename" else None
-
-
-def _fit_lines(arguments: Namespace) -> list[str]:
-    """Write the lines of a fit to one table."""
-    defaults, path, dropped = parsed(["fit", "x", "--out=x"]), arguments.files[0], arguments.drop
-    given = {name: getattr(arguments, name) for name in CHECKED}
-    given["missing"] = None if given["missing"] == ["none"] else given["missing"]
-    said = [f"{name}={value!r}" for name, value in given.items() if value != getattr(defaults, name)]
-    makes = [f"{name}={given[name]!r}" for name in MADE if given[name] != getattr(defaults, name)]
-    imports = ["from mtcluster.preprocessing import TablePreprocessor, check"]
-    number = str(arguments.clusters)
-    if not isinstance(arguments.clusters, int):
-        least, most = (2, 10) if arguments.clusters == "auto" else arguments.clusters
-        seed = f"random_state={arguments.seed}"
-        number = f"select_n_clusters(X, tasks=found.tasks, n_clusters=range({least}, {most + 1}), {seed}).best"
-        imports.insert(0, "from mtcluster.model_selection import select_n_clusters")
-    return [
-        "import pandas as pd",
-        "from mtcluster import SPMTC",
-        *imports,
-        "",
-        f"table = pd.{READ[path.suffix].format(str(path))}{f'.drop(columns={dropped!r})' if dropped else ''}",
-        f"found = check({', '.join(['table', *said])})",
-        f"X = TablePreprocessor({', '.join(makes)}).fit_transform(found.X, tasks=found.tasks)",
-        f"model = SPMTC(n_clusters={number}, random_state={arguments.seed}).fit(X, tasks=found.tasks)",
-    ]
 
 
 # ------------------------------------------------------------------------------------------------ pages of results
@@ -308,7 +214,7 @@ def why(folder: str, wanted: str) -> dict[str, Any]:
     own = int(label["cluster"])
     other = next((j for j, _ in shares if j != own), own)
     told = {key: label[key] for key in ("id", "task", "confidence", "easiness", "outlier_score") if key in label}
-    features = _speaking(rows, model, at, own if own >= 0 else shares[0][0], other)
+    features = speaking(rows, model, at, own if own >= 0 else shares[0][0], other)
     shares = [one for one in shares if one[1] > LEAST_SHARE][:4]
     return told | {"cluster": own, "other": other, "shares": shares, "features": features, "row": at}
 
@@ -316,29 +222,3 @@ def why(folder: str, wanted: str) -> dict[str, Any]:
 def _is_share(name: str) -> bool:
     word, _, number = name.rpartition("_")
     return word in ("probability", "membership") and number.isdecimal()
-
-
-def _speaking(rows: Prepared, model: Any, at: int, own: int, other: int) -> list[dict[str, Any]]:
-    """List features by how much they bring a row closer to its cluster than to the next: terms of D_other − D_own."""
-    fitted = model.fitted_
-    x = rows.X[at]
-    x = _dense(x) if hasattr(x, "toarray") else np.asarray(x, dtype=float)
-    k = [str(task) for task in fitted.tasks.tolist()].index(str(rows.tasks[at]))
-    A, B = (np.asarray(model.task_centers_[k, j], dtype=float) for j in (own, other))
-    tied = fitted.centers.geometry.tied
-    inverse = np.linalg.pinv(tied.dense().reshape(len(x), len(x))) if hasattr(tied, "dense") else np.eye(len(x))
-    terms = np.nan_to_num((inverse @ (A - B)) * (2 * x - A - B))
-    order = np.argsort(-np.abs(terms))[:8].tolist()
-    here, there = (np.ravel(rows.preprocessor.inverse_transform_centers(M[None], str(rows.tasks[at]))) for M in (A, B))
-    value = np.ravel(rows.preprocessor.inverse_transform_centers(np.nan_to_num(x)[None], str(rows.tasks[at])))
-    return [
-        {
-            "name": rows.features[j],
-            "value": None if np.isnan(x[j]) else float(value[j]),
-            "own": float(here[j]),
-            "other": float(there[j]),
-            "speaks": float(terms[j]),
-        }
-        for j in order
-        if terms[j] != 0
-    ]
