@@ -9,9 +9,10 @@ import pytest
 
 from mtcluster.app import pages, pipeline
 from mtcluster.app.runs import options_of
-from mtcluster.app.workspace import Workspace, free_name
+from mtcluster.app.workspace import Workspace
 from mtcluster.cli.errors import InputError
 from mtcluster.cli.main import main
+from mtcluster.cli.naming import free_name
 
 from .test_security import HOSTILE
 

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import io
 import shlex
-import zipfile
-from collections.abc import Iterator
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -21,7 +18,6 @@ FILES = {"report": REPORT, "model": MODEL, "labels": ROWS_TABLE, "centers": CENT
 STATIC = {"app.css": "text/css", "common.js": "text/javascript", "home.js": "text/javascript",
           "data.js": "text/javascript", "result.js": "text/javascript"}  # fmt: skip
 REPORT_FILES = {"report.css": ("style.css", "text/css"), "report.js": ("page.js", "text/javascript")}
-PIECE = 2**20  # bytes of a zip file that are sent at a time
 
 
 @cache
@@ -161,15 +157,3 @@ def example() -> bytes:
     for i, (k, row) in enumerate(zip(sites.tolist(), X.tolist(), strict=True)):
         lines.append(",".join([f"wine-{i + 1}", named[k], *(f"{value:.4g}" for value in row)]))
     return "\n".join([*lines, ""]).encode()
-
-
-def zipped(folder: Path) -> Iterator[bytes]:
-    """Pack a folder, piece by piece."""
-    out = io.BytesIO()
-    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as packed:
-        for path in sorted(folder.rglob("*")):
-            if path.is_file():
-                packed.write(path, path.relative_to(folder))
-    out.seek(0)
-    while piece := out.read(PIECE):
-        yield piece

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from functools import lru_cache
 from importlib import import_module
@@ -17,11 +17,11 @@ import numpy as np
 from ..cli import looking
 from ..cli.again import rows_again, settings_in
 from ..cli.cleaning import Checking, cleaned
-from ..cli.console import Console
+from ..cli.console import Progress, Tell
+from ..cli.counting import flow, labelled, table_of
 from ..cli.errors import InputError
 from ..cli.layout import ROWS_TABLE
 from ..cli.loading import findings, load_model
-from ..cli.predict import told_new
 from ..cli.preparing import Prepared, read
 from ..cli.recipes import parsed, python_lines
 from ..cli.speaking import speaking
@@ -29,28 +29,9 @@ from ..core.arrays import Array
 from ..inspection._report.axes import TOLD_APART, _axis
 from ..inspection._report.page import environment, render
 
-__all__ = ["python_lines"]
+__all__ = ["flow", "labelled", "python_lines"]
 
-Tell = Callable[[dict[str, Any]], None]
 LEAST_SHARE = 0.0005  # probabilities below it are not told
-
-
-class Progress(Console):
-    """Tells the steps of a command as events."""
-
-    def __init__(self, tell: Tell) -> None:
-        super().__init__(quiet=True)
-        self.tell = tell
-
-    def begin(self, text: str) -> None:
-        """Tell what is done next."""
-        super().begin(text)
-        self.tell({"stage": text, "share": min(self.done / self.total, 1.0)})
-
-    def finish(self, units: float) -> None:
-        """Tell that units of work are done."""
-        super().finish(units)
-        self.tell({"share": min(self.done / self.total, 1.0)})
 
 
 def command(argv: Sequence[str], tell: Tell) -> dict[str, Any]:
@@ -102,38 +83,6 @@ def summary_of(folder: str) -> dict[str, Any]:
     settings, found = settings_in(Path(folder)), findings(load_model(Path(folder)))
     keys = ("title", "n_clusters", "n_rows", "n_tasks", "method")
     return {key: found[key] for key in keys} | {"verdict": settings.get("verdict"), "date": settings["date"]}
-
-
-def labelled(path: str) -> dict[str, Any]:
-    """Count the rows of a file of labels, by task and cluster; −1 is a group of its own."""
-    rows = table_of(Path(path))
-    clusters = sorted({int(row["cluster"]) for row in rows})
-    names = {int(row["cluster"]): row.get("name", "") for row in rows}
-    counts: dict[str, list[int]] = {}
-    for row in rows:
-        counts.setdefault(row["task"], [0] * len(clusters))[clusters.index(int(row["cluster"]))] += 1
-    new = [row for row in rows if row["cluster"] == "-1"]
-    return {"clusters": clusters, "names": names, "counts": counts, "n_rows": len(rows), "new": new[:50],
-            "said": told_new(len(new))}  # fmt: skip
-
-
-def flow(a: str, b: str) -> dict[str, Any]:
-    """Count the rows that two results have in common, by their clusters in both; rows are the same by task and id."""
-    first, second = ({(row["task"], row["id"]): row for row in table_of(Path(one, ROWS_TABLE))} for one in (a, b))
-    common = [(first[key], second[key]) for key in first if key in second]
-    names = [{int(row["cluster"]): row.get("name", "") for row in one.values()} for one in (first, second)]
-    counts: dict[tuple[int, int], int] = {}
-    for one, other in common:
-        pair = int(one["cluster"]), int(other["cluster"])
-        counts[pair] = counts.get(pair, 0) + 1
-    flows = [[*pair, n] for pair, n in sorted(counts.items())]
-    return {"n": len(common), "flows": flows, "names": names, "n_rows": [len(first), len(second)]}
-
-
-def table_of(path: Path) -> list[dict[str, str]]:
-    """Read a CSV file of a result."""
-    with path.open(newline="", encoding="utf-8") as file:
-        return list(csv.DictReader(file))
 
 
 # ------------------------------------------------------------------------------------------------ rows of a result

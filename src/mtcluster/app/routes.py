@@ -14,6 +14,7 @@ from starlette.responses import FileResponse, HTMLResponse, JSONResponse, PlainT
 from starlette.routing import Route
 
 from ..cli.errors import InputError
+from ..cli.naming import zipped
 from . import pages
 from .runs import Runner
 from .workers import WorkerError
@@ -224,7 +225,7 @@ class Routes:
             folder = path if what == "zip" else path / "tables"
             name = f"run-{run.number}{'-tables' * (what == 'tables')}.zip"
             headers = {"content-disposition": f'attachment; filename="{name}"'}
-            return StreamingResponse(pages.zipped(folder), media_type="application/zip", headers=headers)
+            return StreamingResponse(zipped(folder), media_type="application/zip", headers=headers)
         found = path if run.kind == "predict" else path / pages.FILES.get(what, "")
         if not found.is_file():
             raise HTTPException(404)

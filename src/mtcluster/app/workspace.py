@@ -12,11 +12,10 @@ from typing import Any
 
 from ..cli.errors import InputError
 from ..cli.layout import SETTINGS
-from ..cli.readers.base import COMPRESSED
+from ..cli.naming import free_name, safe_name
 
 MARK = "mtcluster-app.json"  # a file that says that a folder is the app's own
 MOST_FILES = 100  # of a data set
-LONGEST_NAME = 100  # characters of the name of a file
 PLACE = re.compile(r"\.\./\.\./runs/(\d+)/")
 
 
@@ -197,27 +196,3 @@ def _own(root: Path) -> None:
     if not (root / MARK).is_file() and any(root.iterdir()):
         raise InputError(f"--keep {root} holds other files: name an empty folder, or one that `mtcluster app` kept.")
     (root / MARK).write_text("{}", encoding="utf-8")
-
-
-def safe_name(name: str) -> str:
-    r"""Make the name of a file out of what a browser calls it: no folder, no hidden file, nothing that a shell reads.
-
-    Examples
-    --------
-    >>> safe_name("../../etc/passwd.csv"), safe_name("C:\\data\\wine list.csv"), safe_name("-x.csv"), safe_name("..")
-    ('passwd.csv', 'wine list.csv', 'x.csv', 'table')
-    """
-    last = re.split(r"[/\\]", name)[-1]
-    kept = "".join(c if c.isalnum() or c in " ._-()+" else "_" for c in last).strip(" .-_")
-    suffixes = Path(kept).suffixes[-2:] if Path(kept).suffix.lower() in COMPRESSED else Path(kept).suffixes[-1:]
-    end = "".join(suffixes)[-20:]
-    return (kept[: len(kept) - len(end)][: LONGEST_NAME - len(end)] or "table") + end
-
-
-def free_name(name: str, taken: list[str]) -> str:
-    """Number a name that is taken, whatever its case."""
-    known, path, n = {one.casefold() for one in taken}, Path(name), 1
-    while name.casefold() in known:
-        n += 1
-        name = f"{path.stem}-{n}{path.suffix}"
-    return name
