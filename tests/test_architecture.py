@@ -43,14 +43,16 @@ ARROWS = {
     },
 }
 ARROWS |= {"cli": {*ARROWS}, "__main__": {"cli"}}
+ARROWS |= {"app": {*ARROWS} - {"__main__"}}
 LAZY = {
     ("estimators", "inspection"),
     ("estimators", "interop"),
     ("model_selection", "plotting"),
     ("certainty", "plotting"),
+    ("cli", "app"),
 }
 KERNEL = {"core/fused.py": {"torch"}, "core/fused_kernel.py": {"triton"}}
-OUTER = [name for name in MODULES if name.split("/")[0] in ("inspection", "plotting", "interop", "cli")]
+OUTER = [name for name in MODULES if name.split("/")[0] in ("inspection", "plotting", "interop", "cli", "app")]
 
 
 @cache

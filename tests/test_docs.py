@@ -155,7 +155,7 @@ def test_links_lead_to_files(path):
         assert made or found.exists(), f"{name(path)} links to {target}"
 
 
-@pytest.mark.parametrize("command", ["check", "fit", "predict", "adapt", "rename", "report", "compare"])
+@pytest.mark.parametrize("command", ["check", "fit", "predict", "adapt", "rename", "merge", "app", "report", "compare"])
 def test_the_page_of_the_command_line_names_every_option_and_no_other(command, capsys):
     page = (ROOT / "docs" / "guide" / "command-line.md").read_text(encoding="utf-8")
     assert run_command(f"mtcluster {command} --help") == 0

@@ -123,8 +123,9 @@ def test_rows_flagged_by_adapt_are_told_and_counted_in_no_cluster(rows):
     told = f"No cluster explains {len(new) - n_known} examples of the new data"
     assert report.summary["sizes"]["sentences"][0].startswith(told)
     assert "2 other tasks of the model are of earlier data" in report.summary["overview"]["sentences"][0]
-    assert f"{n_known} of {len(new)} examples are shown. Those" in report.summary["map"]["note"]
-    assert len(report.summary["map"]["cluster"]) == n_known
+    drawn = len(new) - 1  # all but the one without any value
+    assert f"{drawn} of {len(new)} examples are shown. Others" in report.summary["map"]["note"]
+    assert report.summary["map"]["cluster"].count(-1) == drawn - n_known
     assert f"{len(new)} rows of the new data." in str(explain(adapted))
     assert f"of the {len(new)} rows" not in str(explain(adapted))
     named = make_report(adapted, feature_names=["age", "pay", "hours", "trust"])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,15 +12,15 @@ from .._utils.text import count
 from ..core.arrays import host
 from ..inspection._relations import relations
 from . import folder
-from .cleaning import FEW, Checking
+from .again import prepared_like_fit
+from .cleaning import FEW
 from .console import Console
 from .errors import InputError, input_errors, need
 from .fit import certainty_of, lines_on_data, report_of, settings_of, written
 from .loading import load_model
 from .modelling import WRITING, noted
-from .predict import read_like_fit, told_new, unseen_categories
+from .predict import told_new, unseen_categories
 from .preparing import READING, Prepared, told_without_values, without_values
-from .readers import ColumnRoles, Dataset
 from .writing import write_results
 
 
@@ -35,15 +34,10 @@ def run(arguments: Namespace, console: Console) -> dict[str, Any]:
         raise InputError(f"{arguments.model}: {problem}; fit with a --method such as spmtc.")
     with folder.new_folder(arguments.out, force=arguments.force) as out, console.working(READING + 2 * WRITING):
         console.begin(f"reading {count(len(arguments.files), 'file')}")
-        data = read_like_fit(arguments, contents)
-        data = _anonymous(data) if contents["anonymous"] else data
-        with input_errors(data, new_rows=True):
-            X = preprocessor.transform(data.X, tasks=data.tasks)
-        tasks, roles = np.asarray(data.tasks, dtype=str), ColumnRoles(**contents["roles"])
-        roles = replace(roles, encoding=arguments.encoding, sheet=arguments.sheet)  # of the new files
-        checking = Checking(**contents.get("checking", {}))
-        how: dict[str, Any] = {"checking": checking, "anonymous": bool(contents.get("anonymous")), "raw": arguments.raw}
-        rows = Prepared(data, roles, preprocessor, X, tasks, prepared_before=True, **how)
+        rows = prepared_like_fit(arguments, contents)
+        data, X = rows.data, rows.X
+        if rows.anonymous:
+            _check_large(rows)
         unseen = [unseen_categories(name, values) for name, values in preprocessor.unseen_categories(data.X).items()]
         if not arguments.update:
             _check_new(rows, model, data.name)
@@ -76,15 +70,12 @@ def run(arguments: Namespace, console: Console) -> dict[str, Any]:
     }
 
 
-def _anonymous(data: Dataset) -> Dataset:
-    """Take the names from the rows; a task of so few rows that they could be told is refused."""
-    names, sizes = np.unique(np.asarray(data.tasks, dtype=str), return_counts=True)
+def _check_large(rows: Prepared) -> None:
+    """Refuse a task of so few rows that they could be told in an anonymous result."""
+    names, sizes = np.unique(rows.tasks, return_counts=True)
     if sizes.min() < FEW:
-        small = str(names[sizes.argmin()])
-        raise InputError(
-            f"{data.name}: the model is anonymous, and the task {small!r} has fewer than {FEW} rows: leave it out."
-        )
-    return replace(data, ids=np.arange(1, len(data) + 1).astype(str))
+        small = f"the task {str(names[sizes.argmin()])!r} has fewer than {FEW} rows"
+        raise InputError(f"{rows.data.name}: the model is anonymous, and {small}: leave it out.")
 
 
 def _check_new(rows: Prepared, model: Any, name: str) -> None:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import Any
 
 from .stopping import check
 from .streams import plain, say
+
+Tell = Callable[[dict[str, Any]], None]
 
 
 class Console:
@@ -66,3 +68,21 @@ class Console:
             self._bar.console.print(plain(text), markup=False, highlight=False)
         elif not self.quiet:
             say(text, sys.stderr)
+
+
+class Progress(Console):
+    """Tells the steps of a command as events."""
+
+    def __init__(self, tell: Tell) -> None:
+        super().__init__(quiet=True)
+        self.tell = tell
+
+    def begin(self, text: str) -> None:
+        """Tell what is done next."""
+        super().begin(text)
+        self.tell({"stage": text, "share": min(self.done / self.total, 1.0)})
+
+    def finish(self, units: float) -> None:
+        """Tell that units of work are done."""
+        super().finish(units)
+        self.tell({"share": min(self.done / self.total, 1.0)})

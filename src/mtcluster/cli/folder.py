@@ -18,6 +18,7 @@ import numpy as np
 
 from .._utils.files import PREFIX, replacing, replacing_folder, tidy
 from ..core.arrays import Array, host
+from ..estimators.merging import as_told
 from .errors import InputError
 from .layout import KNOWN, SETTINGS
 from .stopping import check, written
@@ -219,7 +220,7 @@ def center_columns(model: Any, names: list[str], in_units: Callable[..., Array],
     A task has no value (NaN) in a feature that it lacks; centres of fewer than `least` rows are left out, and so is the
     number of these rows.
     """
-    fitted = model.fitted_
+    fitted = as_told(model.fitted_)
     (m, c), tasks, Ms = fitted.sizes.shape, [str(task) for task in fitted.tasks.tolist()], fitted.centers.Ms
     own = [np.where(has, in_units(M, task), np.nan) for M, task, has in zip(Ms, tasks, fitted.has, strict=True)]
     centers = np.concatenate([*own, in_units(host(model.cluster_centers_))])

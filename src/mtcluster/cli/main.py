@@ -34,10 +34,17 @@ FILE_COMMANDS = {
     ),
     "report": ("write the report of a fitted model again", options.add_report),
     "rename": ("give the clusters of a fitted model names, which its report then uses", options.add_rename),
+    "merge": ("tell clusters of a fitted model that are one as one", options.add_merge),
+    "app": ("open a page on this computer on which all of this can be done without typing", options.add_app),
     "compare": ("compare several methods on the same files", options.add_compare),
 }
 
-POSITIONALS = {"files": "a file", "model": "a file", "names": "a name"}  # arguments that are no options, in messages
+POSITIONALS = {
+    "files": "a file",
+    "model": "a file",
+    "names": "a name",
+    "clusters": "a number",
+}  # arguments that are no options, in messages
 
 
 class Parser(argparse.ArgumentParser):

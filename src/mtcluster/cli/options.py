@@ -121,6 +121,29 @@ def add_rename(parser: ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
 
 
+def add_merge(parser: ArgumentParser) -> None:
+    """Add the options of `mtcluster merge`."""
+    parser.add_argument(
+        "model", type=Path, metavar="DIR", help="folder written by `mtcluster fit` or `mtcluster adapt`"
+    )
+    numbers = "numbers of clusters that are one; the smallest of them stays"
+    parser.add_argument("clusters", nargs="+", type=_whole, metavar="N", help=numbers)
+    parser.add_argument("--quiet", action="store_true", help="print errors only")
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
+
+
+def add_app(parser: ArgumentParser) -> None:
+    """Add the options of `mtcluster app`."""
+    parser.add_argument("results", nargs="*", type=Path, metavar="DIR", help="results folders to open, as copies")
+    parser.add_argument("--port", type=_port, default=0, metavar="N", help="port of this computer (default: any)")
+    parser.add_argument("--no-browser", action="store_true", help="print the address, and open no browser")
+    kept = "folder in which data and results are kept, and found again (default: one that goes when the app ends)"
+    parser.add_argument("--keep", type=Path, metavar="DIR", help=kept)
+    most = "bytes of all files together that may come in, as in 4GB (default 1GB)"
+    parser.add_argument("--max-bytes", type=_bytes, default=2**30, metavar="N", help=most)
+    parser.set_defaults(quiet=True, json=False)
+
+
 def add_compare(parser: ArgumentParser) -> None:
     """Add the options of `mtcluster compare`."""
     _add_reading(parser)
@@ -272,6 +295,13 @@ def _date_parts(text: str) -> list[str]:
     if wrong or not parts:
         raise argparse.ArgumentTypeError(f"{text!r} should name some of year, month, days, as in year,month")
     return parts
+
+
+def _port(text: str) -> int:
+    """Parse the number of a port."""
+    if not text.isdecimal() or int(text) > 65535:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a port, a whole number from 0 to 65535")
+    return int(text)
 
 
 def _positive(text: str) -> int:

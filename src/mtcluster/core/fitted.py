@@ -83,6 +83,7 @@ class Fitted(Record):
     converged: bool = True  # did the last stage end by `tol`?
     n_iter: int = 0
     names: tuple[tuple[int, str], ...] = ()  # of clusters, by number
+    merged: tuple[tuple[int, int], ...] = ()  # clusters that a person merged, and into which; see `estimators.merging`
     n_asked: int | None = None  # number of clusters that was asked for or chosen; None: those that exist count
 
     @cached_property

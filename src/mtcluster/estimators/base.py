@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import partial
@@ -60,6 +60,7 @@ from .input import (
 )
 from .living import RATE, Continued, Placement, adapted, check_novelty, place_tasks, rate_of, verdict_of
 from .matrices import library
+from .merging import as_told, labels_told, numbers_told, shares_told, with_merged
 from .numbers import asked_numbers, choose_number, chosen_number, few_enough
 from .plan import (
     METRICS,
@@ -329,7 +330,7 @@ class MultiTaskClusterer(
     @property
     def memberships_(self) -> Array:
         """Memberships (n, c) of the training rows; rows sum to 1."""
-        rows = self.fitted_.rows
+        rows = as_told(self.fitted_).rows
         if rows.memberships is not None:
             return rows.memberships
         return one_hot(rows.labels, self.fitted_.model.n_clusters, rows.losses.dtype, array_namespace(rows.labels))
@@ -361,6 +362,45 @@ class MultiTaskClusterer(
                 )
             found[int(number)] = str(name).strip()
         self.fitted_ = replace(self.fitted_, names=tuple(sorted((j, name) for j, name in found.items() if name)))
+        return self
+
+    def merge(self, clusters: Sequence[int]) -> Self:
+        """Tell clusters that a person found to be one as one, under the smallest of their numbers.
+
+        Numbers of the others are used no more. As with names, models that continue this one keep it. Rows are compared
+        with the clusters as before, so that what is new stays new: labels, sizes and probabilities are those of the
+        clusters together, and centres lie in the middle of their rows.
+
+        Parameters
+        ----------
+        clusters : sequence of int
+            Numbers of at least two clusters.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+
+        Examples
+        --------
+        >>> from mtcluster import SPMTC
+        >>> from mtcluster.datasets import make_multitask_blobs
+        >>> X, y, tasks = make_multitask_blobs(n_tasks=2, n_clusters=3, random_state=0)
+        >>> model = SPMTC(n_clusters=3, random_state=0).fit(X, tasks=tasks).merge([0, 2])
+        >>> sorted({int(j) for j in model.labels_})
+        [0, 1]
+        """
+        check_is_fitted(self)
+        known, numbers = self.fitted_.model.n_clusters, list(clusters)
+        for number in numbers:
+            if isinstance(number, bool) or not isinstance(number, Integral) or not 0 <= number < known:
+                raise ValueError(f"clusters holds {number!r}: the numbers of clusters are those from 0 to {known - 1}.")
+        if len(set(numbers_told(self.fitted_)[numbers].tolist())) < 2:
+            raise ValueError(f"clusters is {numbers}: at least two clusters that are not merged yet are needed.")
+        fitted, like = with_merged(self.fitted_, [int(j) for j in numbers]), self.__dict__["task_centers_"]
+        xp, where = library(like), getattr(like, "device", None)
+        told = self._published(fitted, lambda values: xp.asarray(values, device=where))
+        self.__dict__.update(told | {"tasks_": self.__dict__["tasks_"]})
         return self
 
     # -------------------------------------------------------------------------------------------- rows, seen or new
@@ -450,6 +490,7 @@ class MultiTaskClusterer(
             labels = engine.apply(job, outputs=3, lazy=True)[0]
         found = xp.astype(engine.gather(labels, np.int32), xp.int32)
         found = with_unknown(engine, found) if engine.one_library and bool(xp.any(found < 0)) else found
+        found = labels_told(self.fitted_, found)
         return named_labels(host(found), self.fitted_.names) if names else found
 
     def predict_proba(self, X: Any, *, tasks: Any = None) -> Array:
@@ -483,7 +524,7 @@ class MultiTaskClusterer(
                 found = engine.apply(job, outputs=1, lazy=True)[0]
         else:
             found = self._read(engine)[0]
-        return engine.gather(found, width=fitted.model.n_clusters)
+        return shares_told(fitted, engine.gather(found, width=fitted.model.n_clusters))
 
     def score_samples(self, X: Any, *, tasks: Any = None) -> Array:
         """Return minus the loss of each row: low values indicate outliers.

@@ -306,12 +306,13 @@ class Continued:
     centers: Centers
     exists: Array  # (c,) clusters that some task held
     names: tuple[tuple[int, str], ...] = ()  # of clusters
+    merged: tuple[tuple[int, int], ...] = ()  # of them, and into which
 
     @classmethod
     def of(cls, fitted: Fitted, engine: Engine) -> Continued:
         """Place tasks that were not in the earlier fit as `predict` places them."""
         placed = place_tasks(engine, fitted, rate_of(fitted))
-        return cls(placed.model, placed.centers, fitted.exists, fitted.names)
+        return cls(placed.model, placed.centers, fitted.exists, fitted.names, fitted.merged)
 
     def read(self, rows: RowSource) -> tuple[PerRow, PerRow]:
         """Return labels and losses of rows."""
@@ -356,7 +357,8 @@ class Continued:
         """Return the fitted model in the numbers of the earlier one; rows are read as `predict` reads them."""
         centers = found.centers(fitted.centers, fitted.model, self.centers.shared, self.centers.Ms)
         model = found.model(fitted.model, len(fitted.tasks))
-        plain = replace(fitted, rows=replace(fitted.rows, memberships=None), names=self.names)
+        rows = replace(fitted.rows, memberships=None)
+        plain = replace(fitted, rows=rows, names=self.names, merged=self.merged)
         whole = replace(found.placed(plain), model=model)
         whole = replace(whole, centers=settled(centers, len(fitted.tasks), engine.n_features))
         Ps, Ls, _ = engine.apply(partial(read_out, model=whole.model, centers=whole.centers), outputs=2)

@@ -25,6 +25,7 @@ from ..core.weightings import WEIGHTINGS
 from ..engines import Engine
 from .base import MultiTaskClusterer
 from .input import Given
+from .merging import as_told
 from .numbers import NumberOfClusters
 from .plan import Asked, Plan, Recommends
 
@@ -246,11 +247,12 @@ class MultiTaskGaussianMixture(MultiTaskClusterer):
 
     def _published(self, fitted: Fitted, small: Callable[[Array], Array]) -> dict[str, object]:
         """Return the public attributes, with those of a mixture."""
-        full, logs = self.n_features_in_ * np.log(2 * np.pi), fitted.centers.log_shares
+        full, centers = self.n_features_in_ * np.log(2 * np.pi), as_told(fitted).centers
+        logs = centers.log_shares
         assert logs is not None
         bounds = [-(trace / n + full) / 2 for trace, n in zip(fitted.traces, fitted.stage_sizes, strict=True)]
         return super()._published(fitted, small) | {
-            "means_": small(fitted.centers.shared.astype(fitted.centers.Ms.dtype)),
+            "means_": small(centers.shared.astype(centers.Ms.dtype)),
             "proportions_": small(np.exp(logs)),
             "lower_bounds_": bounds,
             "lower_bound_": float(bounds[-1][-1]),

@@ -20,6 +20,7 @@ from ..core.projecting import shared_map, task_indices
 from ..core.relations import support
 from ..engines import Engine
 from .input import OUT_OF_RANGE
+from .merging import as_told
 from .plan import Plan, Run
 from .progress import warn_user
 
@@ -31,14 +32,15 @@ NO_VALUE = "have no value at all"
 
 def published(fitted: Fitted, small: Callable[[Array], Array]) -> dict[str, object]:
     """Make the public attributes; `small` brings small arrays to the library of the user's rows."""
-    centers, rows = fitted.centers, fitted.rows
+    told = as_told(fitted)
+    centers, rows = told.centers, told.rows
     found = {
         "tasks_": fitted.tasks,
         "cluster_centers_": centers.shared.astype(centers.Ms.dtype),
         "task_centers_": centers.Ms,
-        "cluster_sizes_": fitted.sizes,
-        "cluster_presence_": fitted.holds,
-        "task_relatedness_": fitted.relatedness,
+        "cluster_sizes_": told.sizes,
+        "cluster_presence_": told.holds,
+        "task_relatedness_": told.relatedness,
     }
     return {name: small(values) for name, values in found.items()} | {
         "fitted_": fitted,
@@ -46,7 +48,7 @@ def published(fitted: Fitted, small: Callable[[Array], Array]) -> dict[str, obje
         "losses_": rows.losses,
         "weights_": rows.weights[-1, ...],
         "objective_trace_": list(fitted.traces),
-        "n_clusters_": int(fitted.exists.sum()) if fitted.n_asked is None else fitted.n_asked,
+        "n_clusters_": int(told.exists.sum()) if told.n_asked is None else told.n_asked,
         "n_iter_": fitted.n_iter,
         "_n_features_out": fitted.model.n_components,
     }

@@ -17,6 +17,7 @@ from ..core.geometry import Tied
 from ..core.record import declared
 from ..engines import bring_here
 from ..estimators.changes import Changes, Drift
+from ..estimators.merging import as_told
 from ..search import Decisions, Matching
 
 PRESENT = 0.5  # support from which a cluster counts as present in a task
@@ -116,4 +117,4 @@ def subject_of(model: Any, function: str) -> Subject:
         )
     told = {name: own.get(f"{name}_") for name in ("decisions", "selection", "changes", "drift", "matching")}
     method = str(getattr(model, "method", type(model).__name__))
-    return Subject(fitted, method, own["n_clusters_"], feature_names=own.get("feature_names_in_"), **told)
+    return Subject(as_told(fitted), method, own["n_clusters_"], feature_names=own.get("feature_names_in_"), **told)

@@ -62,6 +62,8 @@ def _check_fitted(model: Any) -> None:
             raise ValueError(f"{name} holds something else than numbers from {least:g} to {most:g}")
     if fitted.n_asked is not None and not 1 <= fitted.n_asked <= c:
         raise ValueError(f"n_clusters_ is {fitted.n_asked} of {c} numbers")
+    if any(not 0 <= into < number < c for number, into in fitted.merged):
+        raise ValueError("merged names clusters that are not there")
     names = fitted.tasks.tolist()
     if any(one in names[:k] for k, one in enumerate(names)):
         raise ValueError("tasks names a task twice")

@@ -31,7 +31,8 @@ def rows_map(
 ) -> dict[str, Any]:
     """Write coordinates of the examples as integers, by columns, and the part of each axis in the first view."""
     found, (rows, at) = subject.rows, subject.map
-    some = found.labels[rows] >= 0
+    new = subject.joined[found.tasks[rows]] & (found.losses[rows] > 0)  # what no cluster explains, but has values
+    some = (found.labels[rows] >= 0) | new
     if some.any():
         rows, at = rows[some], at[some]
     if len(rows) > POINTS:
@@ -59,20 +60,20 @@ def rows_map(
             "easiness": np.rint(100 * easy[rows]).astype(int).tolist(),
             "outlier": rounded(outlying[rows], 3),
             "confidence": None if confidence is None else np.rint(100 * confidence[rows]).astype(int).tolist(),
-            "note": _note(len(rows), found.labels, subject.n_rows),
+            "note": _note(len(rows), found.labels[rows], found.labels, subject.n_rows),
         }
     )
 
 
-def _note(n_shown: int, labels: Array, n: int) -> str:
+def _note(n_shown: int, drawn: Array, labels: Array, n: int) -> str:
     """Say how many of n examples the map shows, and why not all."""
-    known = n - int(np.count_nonzero(labels < 0))
+    known = n - int(np.count_nonzero(labels < 0)) + int(np.count_nonzero(drawn < 0))
     if n_shown == n:
         return f"All {whole(n)} examples are shown."
     note = f"{whole(n_shown)} of {whole(n)} examples are shown"
     if n_shown < known:
         note += ", a random sample of each task"
-    return note + (". Those that belong to no cluster (-1) are not drawn." if known < n else ".")
+    return note + (". Others that belong to no cluster (-1) are not drawn." if known < n else ".")
 
 
 def middle(codes: Array, steps: int = STEPS) -> tuple[int, int]:

@@ -19,8 +19,10 @@ STRONG, MODERATE = 2.0, 0.5  # the largest and the least effect size that has th
 LATER = ("missing", "separation", "distributions", "classes", "anonymous")  # parts that earlier summaries lack
 
 
-def render(summary: dict[str, Any]) -> str:
+def render(summary: dict[str, Any], template: Any = None, **told: Any) -> str:
     """Write the page of a summary: what comes from the data is escaped, and only the page's own script may run.
+
+    Another `template` can extend the page's own one; it gets what is `told` too.
 
     Examples
     --------
@@ -34,8 +36,8 @@ def render(summary: dict[str, Any]) -> str:
     """
     from jinja2 import UndefinedError
 
-    environment = _environment()
-    script = environment.get_template("page.js").render()
+    known = environment()
+    script = known.get_template("page.js").render()
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     summary = dict.fromkeys(LATER) | {"names": {}} | summary
     parts = {
@@ -53,24 +55,24 @@ def render(summary: dict[str, Any]) -> str:
         "settings_text": json.dumps(summary["settings"], ensure_ascii=False, indent=2),
     }
     try:
-        return environment.get_template("page.html").render(summary | parts)
+        return (template or known.get_template("page.html")).render(summary | parts | told)
     except UndefinedError as error:
         raise ValueError(f"The summary lacks what the page shows: {error}.") from error
 
 
 @cache
-def _environment() -> Any:
+def environment() -> Any:
     """Load the templates, with everything escaped that they insert."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
-    environment = Environment(
+    made = Environment(
         loader=PackageLoader("mtcluster.inspection._report"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {
+    made.filters |= {
         "count": lambda n, word: f"{n} {word}s" if isinstance(n, str) else count(n, word),
         "figure": number,
         "percent": percent,
@@ -79,9 +81,9 @@ def _environment() -> Any:
         "in_order": natural_order,
         "with_names": with_names,
     }
-    environment.tests["long"] = lambda name: any(len(word) > UNBROKEN for word in str(name).split())
-    environment.policies["json.dumps_kwargs"] = {"ensure_ascii": False, "allow_nan": False, "separators": (",", ":")}
-    return environment
+    made.tests["long"] = lambda name: any(len(word) > UNBROKEN for word in str(name).split())
+    made.policies["json.dumps_kwargs"] = {"ensure_ascii": False, "allow_nan": False, "separators": (",", ":")}
+    return made
 
 
 def natural_order(names: list[str]) -> list[int]:

@@ -64,20 +64,21 @@
 
   // A page without single examples has no map.
   const map = byId("canvas") ? drawnMap(JSON.parse(byId("data").textContent)) : { draw() {} };
+  window.mtclusterMap = map;  // for pages around this one
   showTheme();
 
   function drawnMap(data) {
     const canvas = byId("canvas"), tip = byId("tip"), ring = byId("ring"), plot = canvas.parentElement;
     const pen = canvas.getContext("2d");
     const n = data.cluster.length, margin = 26, reach = 14;
-    const on = { cluster: data.short.map(() => true), task: data.tasks.map(() => true) };
+    const on = { cluster: { "-1": true, ...data.short.map(() => true) }, task: data.tasks.map(() => true) };
     let across = 0, up = 1, apart = false, colour = "cluster", chosen = null, view, width = 0, height = 0;
     let spots = [], panels = [], palette = [], ramp = [], ink, ground, faint, line;
 
     const clamp = (value, low, high) => Math.min(Math.max(value, low), high);
     const rowOf = (i) => (data.row ? data.row[i] : i);
     const number = (value) => Number(value.toPrecision(3)).toString();
-    const called = (j) => (data.names[j] ? `cluster ${j} · ${data.names[j]}` : `cluster ${j}`);
+    const called = (j) => (j < 0 ? "no cluster (−1)" : data.names[j] ? `cluster ${j} · ${data.names[j]}` : `cluster ${j}`);
 
     // Axes: steps from 0 to the last; a category has its examples around its place, so that they do not hide each other.
     const last = (axis) => (axis.levels ? axis.levels.length - 0.5 : axis.steps ?? data.steps);
@@ -130,7 +131,7 @@
     function paint(i) {
       if (colour === "easiness") return [ramp[data.easiness[i]], 0];
       const axis = data.axes[colour], code = axis ? axis.at[i] : data[colour][i];
-      if (code === null) return [line, 0];
+      if (code === null || code < 0) return [colour === "cluster" ? ink : line, 0];
       if (!axis || axis.levels) return [palette[code % palette.length], code];
       const [low, high] = axis.ramp;
       return [ramp[Math.round((100 * (clamp(code, low, high) - low)) / (high - low))], 0];
@@ -242,7 +243,7 @@
     const details = (i) => [
       data.ids ? data.ids[i] : `row ${rowOf(i)}`,
       `task ${data.tasks[data.task[i]]}`,
-      `${called(data.cluster[i])} (${data.short[data.cluster[i]]})`,
+      called(data.cluster[i]) + (data.cluster[i] < 0 ? "" : ` (${data.short[data.cluster[i]]})`),
       `easiness ${data.easiness[i]} %, outlier score ${number(data.outlier[i] ?? 0)}`,
       ...(data.confidence ? [`keeps its cluster in ${data.confidence[i]} % of the refits`] : []),
       ...cells(i),
@@ -350,6 +351,6 @@
     byId("middle").hidden = data.axes.every((axis) => axis.levels || (axis.from === 0 && axis.to === last(axis)));
     look();
     new ResizeObserver(() => { if (plot.clientWidth !== width) draw(); }).observe(plot);
-    return { draw };
+    return { draw, data, spots: () => spots };
   }
 })();

@@ -1,0 +1,1 @@
+"""`mtcluster app`: a page on this computer for people without Python."""
