@@ -34,6 +34,7 @@ from .view import View, view_of
 Voice = Callable[[list[Block]], list[Array]]  # labels of the rows of a sample, by an earlier fit
 
 MOST_OWN = 0.99  # λ1 of a task that shares
+DRAWN = 100.0  # rows by which centres of tasks are drawn to the shared ones, of rows of one length
 LEAST_ROWS = 5  # rows per cluster that a task needs before it can be left alone
 SCREENED = 10  # rows that are looked through for badly fitting ones, in shares of the sample
 MOST_SCREENED = 2**22  # numbers that are looked through at most
@@ -288,7 +289,8 @@ class Hunt:
         N, T = rows.sums(best.labels, c)
         margin, held = finder.support(best)
         holds, support = self._holds(held, margin, alone)
-        own = finder.own(best.labels, np.flatnonzero(~alone).tolist())
+        sharing = np.flatnonzero(~alone).tolist()
+        own = 1 / DRAWN if self.view.directional else finder.own(best.labels, sharing)
         share = self._within(own, N)
         log_shares = np.log((N + 1 / c) / (N.sum(axis=1, keepdims=True) + 1))
         log_shares[alone] = 0.0
