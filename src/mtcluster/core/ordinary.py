@@ -16,6 +16,7 @@ from .blocks import Block, Blocks, RowSource, make_block
 from .centers import Centers
 from .covariances import OfClusters
 from .gaps import by_itself, columns_there
+from .geometry import Geometry, Tied
 from .joining import Prior, in_common, join, round_coordinates
 from .model import Model
 from .novelty import NOVELTY_ROWS, Ordinary, weighted_quantile
@@ -25,6 +26,7 @@ from .sampling import take_few
 from .sharing import divided
 
 TASKS_THAT_JOIN = 10  # of the fit that join again
+TINY = float(np.finfo(np.float64).tiny)
 LEAST_LEFT = 0.25  # of a covariance without a row
 LOSS_ROUNDING = 1e-6  # loss per feature, with a metric, that means nothing
 
@@ -55,7 +57,8 @@ def learn_ordinary(
         linked = columns_there(block) & np.any([columns_there(sample[i]) for i in range(len(sample)) if i != k], axis=0)
         if not some.any() or (len(sample) > 1 and not linked.any()):
             continue
-        others = _moved(model, alone, shared)
+        geometry = _without(model, alone, k, whole, labels, float(sizes[k].sum() / max(sample[k].u.sum(), TINY)), sizes)
+        others = replace(_moved(model, alone, shared), geometry=geometry)
         of_others = replace(prior, exists=held, sizes=prior.sizes * held)
         found = join(Blocks([_part(whole, some)]), model.take("m", [k]), others, [0], of_others)
         read = read_out(own.place, model=found.model, centers=found.centers)[1][0].astype(np.float64)[some]
@@ -66,6 +69,33 @@ def learn_ordinary(
             ratios.append(own_losses / medians[-1])
             excess = max(excess, float(np.max(found.excess[0], initial=0.0)))
     return _ordinary(losses, ratios, medians, excess, effects)
+
+
+def _without(
+    model: Model, centers: Centers, k: int, block: Block, labels: Array, factor: float, sizes: Array
+) -> Geometry:
+    """Return the covariance that all tasks share without some rows of one, each of which stands for `factor` rows.
+
+    Rows that a covariance was estimated from have smaller losses than those of a task that joins.
+    """
+    tied = centers.geometry
+    sharing = np.broadcast_to(model.sharing.sharing, (len(sizes),))
+    if not isinstance(tied, Tied) or not sharing[k] or block.observed is not None:
+        return tied
+    total = float(sizes[sharing].sum())
+    u = factor * np.asarray(block.u, dtype=np.float64)
+    left = total - float(u.sum())
+    if not left > 0:
+        return tied
+    Y = np.asarray(block.X @ tied.V if tied.V is not None else block.X, dtype=np.float64)
+    lam = float(np.broadcast_to(model.sharing.lam, (1, len(sizes)))[0, k])
+    G = tied.K.astype(np.float64) * (1 + tied.strength) * total - tied.strength * total * tied.prior
+    for points, share in ((centers.Ms, lam), (centers.placed, 1 - lam)):
+        M = points.reshape(-1, points.shape[-1]).astype(np.float64)
+        rest = Y - (M if tied.V is None else M @ tied.V)[labels]
+        G = G - share * rest.T @ (u[:, None] * rest)
+    K = (G / left + tied.strength * tied.prior) / (1 + tied.strength)
+    return replace(tied, K=K.astype(tied.K.dtype)).bounded()
 
 
 def _without_it(losses: Array, n: float) -> Array:
