@@ -87,8 +87,8 @@ def test_how_sure_one_can_be_is_told_in_the_same_words_everywhere(run, survey, t
     assert found["stability"] == settings["stability"]
     assert f"How sure: {word}. {meaning[:1].upper()}{meaning[1:]}." in told
     page = (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
-    assert f'<span class="tag {word.split()[0]}">{word}</span> {meaning}.' in page
-    assert f"<dd>{word}</dd>" in page
+    assert f'<div class="headline {word.split()[0]}">' in page
+    assert f"<strong>{word.capitalize()}</strong>: {meaning}." in page
     for sentence in settings["stability"]["sentences"]:
         assert sentence in told
     for sentence in settings["stability"]["sentences"][1:]:
@@ -109,7 +109,7 @@ def test_without_refits_nothing_is_said_about_how_sure_one_can_be(fitted, labels
     settings = json.loads((fitted / "settings.json").read_text())
     assert (settings["verdict"], settings["stability"]) == (None, None)
     assert "confidence" not in labels[0]
-    assert "<dd>not measured</dd>" in (fitted / "report.html").read_text(encoding="utf-8")
+    assert "<strong>How sure: not measured</strong>" in (fitted / "report.html").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("asked", ["2-5", "auto"])

@@ -145,15 +145,19 @@ def test_methods_that_take_missing_values_are_compared(gaps, run, tmp_path):
         assert np.isfinite(row["cost"])
 
 
-def test_methods_that_cannot_take_missing_values_are_left_out_of_a_comparison(gaps, run, tmp_path):
+def test_methods_that_cannot_take_missing_values_are_compared_on_filled_rows(gaps, run, tmp_path):
     gaps.to_csv(tmp_path / "survey.csv", index=False)
     code, out, err = run("compare", "survey.csv", "--task", "country", *FIT)
     assert code == 0, err
-    note = "Left out, as they cannot take missing values (--impute median fills these): kmeans, kmeans-per-task."
-    assert note in out
-    code, _, err = run("compare", "survey.csv", "--task", "country", *FIT, "--methods", "kmeans,spectral")
-    assert code == 2
-    assert "--methods kmeans,spectral cannot take missing values" in err
+    assert "Missing values filled by medians for kmeans and kmeans-per-task, which cannot take them." in out
+    assert len(out.split()) <= 120
+    code, out, err = run("compare", "survey.csv", "--task", "country", *FIT, "--methods", "kmeans", "--json")
+    filled = run(
+        "compare", "survey.csv", "--task", "country", *FIT, "--methods", "kmeans", "--json", "--impute", "median"
+    )
+    assert (code, filled[0]) == (0, 0), err
+    scores = [json.loads(text)["table"][0]["joint_accuracy"] for text in (out, filled[1])]
+    assert scores[0] == pytest.approx(scores[1], abs=0.05)
 
 
 def test_missing_values_are_counted_in_the_rows_at_hand(gaps, run, survey, tmp_path):

@@ -83,7 +83,6 @@ def test_missing_values_with_a_method_that_cannot_take_them(refused, table):
     gaps = table(change=with_cell([3, 5], "age", None))
     words = ["--method kmeans", "2 of the values are missing", "--impute median", "spmtc"]
     refused(words, "fit", gaps, *FIT, "--method", "kmeans")
-    refused(["--methods kmeans ", "--impute median"], "compare", gaps, *FIT[:-2], "--methods", "kmeans")
 
 
 def test_missing_values_beside_texts(refused, table):

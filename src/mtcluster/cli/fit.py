@@ -16,12 +16,15 @@ import numpy as np
 
 from .._utils.tables import Table
 from .._utils.text import count, versions
+from ..certainty import MEANINGS
 from ..core.arrays import Array
 from ..inspection._certainty import plain_selection, plain_stability
 from ..inspection._meaning import CAUTION, NO_STRUCTURE, meaning
 from ..inspection._relations import Relations, relations
 from ..inspection._report import Report, make_report
+from ..inspection._report.page import with_names
 from ..inspection._subject import subject_of
+from ..inspection._vocabulary import counted, group_word, in_words
 from ..model_selection import Selection, Stability
 from . import folder, layout, modelling
 from .cleaning import told
@@ -32,9 +35,12 @@ from .modelling import WRITING
 from .options import Numbers
 from .preparing import READING, Prepared, prepare, told_without_values, without_values
 from .readers import Dataset
+from .ruling import told_ruling
 from .writing import write_results
 
 SHORT_CELL = 120  # characters of a cell shown in the report
+NOT_SURE = "How sure: not measured."
+MOST_LINES, MOST_CLUSTERS, MOST_TASKS, MOST_COLUMNS = 25, 8, 6, 12  # that are printed
 MAX_COLUMNS = 1000  # whose names are listed in settings.json
 
 
@@ -58,15 +64,16 @@ def run(arguments: Namespace, console: Console) -> dict[str, Any]:
             model, described = modelling.fit_model(arguments, arguments.method, n_clusters, rows, console)
         with timed(seconds, "refits"):
             found = modelling.stability_of(model, rows, arguments, console)
+            ruling = told_ruling(arguments, rows, described)
         console.begin("writing")
-        chosen = modelling.told_number(selection)
+        chosen = modelling.told_number(selection, found)
         said = lines_on_data(rows, len(described.tasks_))
         notes = told_without_values(notes, rows.data, rows.X)
         lines = [*said, *chosen, *lines_on_scores(rows, described.labels_), *notes]
         settings = settings_of(arguments, rows, model)
         settings |= certainty_of(found, selection)
         settings["seconds"] = {name: round(value, 2) for name, value in seconds.items()}
-        report = report_of(arguments, rows, described, settings, lines, found)
+        report = report_of(arguments, rows, described, settings, lines, found, ruling=ruling)
         related = relations(described)
         lines += write_results(out, rows, model, described, related, report, found)
         if rows.previous is not None:
@@ -85,14 +92,17 @@ def found_in(
 ) -> dict[str, Any]:
     """Tell what was found, as it is printed."""
     tasks, weights = [str(task) for task in described.tasks_.tolist()], described.fitted_.within_weight
-    sizes = described.cluster_sizes_.round().astype(int).tolist()
+    sizes, subject = described.cluster_sizes_.round().astype(int).tolist(), subject_of(described, "fit")
     return {
         "sizes": dict(zip(tasks, sizes, strict=True)),
         "left_alone": [task for task, weight in zip(tasks, weights, strict=True) if weight == 1],
         "changes": plain_changes(model),
         "relations": [row | {"support": float(f"{row['support']:.6g}")} for row in related.rows()],
         "found": related.sentences,
-        "meaning": meaning(subject_of(described, "fit"), related.sentences, found),
+        "meaning": meaning(subject, related.sentences, found),
+        "clusters": [with_names(line, report.summary["names"]) for line in report.summary["sentences"]],
+        "context": report.summary["meaning"],
+        "group": report.summary["group"],
         "check": settings["check"],
         "missing": report.summary["missing"],
         **{name: settings[name] for name in ("verdict", "stability", "selection")},
@@ -100,21 +110,47 @@ def found_in(
 
 
 def lines(result: dict[str, Any]) -> list[str]:
-    """Write the result as printed."""
-    sizes = [{"task": task} | {f"cluster {j}": n for j, n in enumerate(own)} for task, own in result["sizes"].items()]
-    totals = f"{result['n_rows']} rows in {count(len(sizes), 'task')}, {count(result['n_clusters'], 'cluster')}"
-    said = [f"{totals}, {result['seconds']:.1f} s.", *result["meaning"], "", str(Table.from_rows(sizes)), ""]
+    """Write the result as printed: the verdict, a sentence for each cluster, who holds which, and notes."""
+    word, verdict, names = result["group"], result["verdict"], list(result["sizes"])
+    totals = f"{result['n_rows']} rows, {counted(len(names), word)}, {count(result['n_clusters'], 'cluster')}"
+    sure = (
+        f"How sure: {verdict}. {MEANINGS[verdict][:1].upper()}{MEANINGS[verdict][1:]}."
+        if verdict
+        else "How sure: not measured."
+    )
+    said = [in_words(sure, word), *[CAUTION] * (verdict == NO_STRUCTURE), f"{totals}, {result['seconds']:.1f} s.", ""]
+    said += [*_first(result["clusters"], MOST_CLUSTERS, "clusters"), ""]
+    if len(names) > 1:
+        shown = sorted(names, key=lambda name: -sum(result["sizes"][name]))[:MOST_TASKS]
+        columns = range(min(result["n_clusters"], MOST_COLUMNS))
+        table = [
+            {word: name} | {f"cluster {j}": result["sizes"][name][j] for j in columns if j < len(result["sizes"][name])}
+            for name in names
+            if name in shown
+        ]
+        left = len(names) - len(shown)
+        said += [str(Table.from_rows(table)), *[f"and {counted(left, 'other ' + word)}: centers.csv."] * (left > 0), ""]
+    notes = [*result["context"]]
     if result["changes"] is not None:
-        said += ["Since the previous fit:", *result["changes"]["sentences"]]
+        notes.append(f"Since the previous fit: {' '.join(result['changes']['sentences'])}")
     if result["left_alone"]:
         alone = ", ".join(result["left_alone"])
-        said.append(f"Clustered separately, as they have too little in common with the other tasks: {alone}.")
+        notes.append(f"Clustered separately, as they have too little in common with the other tasks: {alone}.")
     if result["stability"] is not None:
-        said += result["stability"]["sentences"][1:2]
-    said += [*result["lines"], *(result["missing"] or {"sentences": []})["sentences"]]
-    if result["verdict"] == NO_STRUCTURE:
-        said.append(CAUTION)
+        notes += result["stability"]["sentences"][1:2]
+    notes += result["lines"]
+    said += _first(
+        [in_words(note, word) for note in notes], MOST_LINES - 1 - sum(1 + line.count("\n") for line in said), "notes"
+    )
     return [*said, *written(result["out"])]
+
+
+def _first(items: list[str], most: int, what: str) -> list[str]:
+    """Take the first lines; the last says where the others are."""
+    if len(items) <= most:
+        return items
+    most = max(most, 1)
+    return [*items[: most - 1], f"{len(items) - most + 1} more {what}: report.html."]
 
 
 def written(out: str) -> list[str]:
@@ -157,10 +193,13 @@ def lines_on_scores(rows: Prepared, labels: Array) -> list[str]:
     scores = {name: f"{100 * score:.1f} %" for name, score in modelling.scores_of(rows, labels).items()}
     if not scores:
         return []
-    return [
+    more = len(np.unique(labels[labels >= 0])) > len({one for one in rows.data.classes if one is not None})
+    line = (
         "Known classes were not used for clustering. On average {accuracy} of the rows of a task agree with them (NMI "
-        "{nmi}), and {joint_accuracy} with one matching of clusters and classes for all tasks.".format(**scores)
-    ]
+        "{nmi}), and {joint_accuracy} with one matching of clusters and classes for all tasks."
+    )
+    pure = " There are more clusters than classes: {purity} have the class of most rows of their cluster (purity)."
+    return [(line + pure * more).format(**scores)]
 
 
 def settings_of(arguments: Namespace, rows: Prepared, model: Any, *, hashed: bool = True) -> dict[str, Any]:
@@ -204,21 +243,23 @@ def report_of(
     lines: list[str],
     found: Stability | None,
     names: dict[int, str] | None = None,
+    ruling: list[str] | None = None,
 ) -> Report:
-    """Make the report of a model; `names` are those of clusters."""
+    """Make the report of a model; `names` are those of clusters, `ruling` what is said of columns that make them."""
     n_clusters, n_tasks = described.n_clusters_, len(described.tasks_)
     return make_report(
         described,
         ids=rows.data.ids,
         feature_names=rows.features,
-        title=arguments.title or f"{count(n_clusters, 'cluster')} in {count(n_tasks, 'data set')}",
-        data={"files": settings["files"], "lines": lines},
+        title=arguments.title or f"{count(n_clusters, 'cluster')} in {counted(n_tasks, group_word(rows.roles.task))}",
+        data={"files": settings["files"], "lines": lines} | ({} if ruling is None else {"found": ruling}),
         cells=_cells(rows.data) if rows.data.is_table and not rows.anonymous else None,
         X=_in_units(rows),
         in_units=rows.preprocessor.inverse_transform_centers,
         classes=None if rows.data.classes is None else rows.data.classes.tolist(),
         cluster_names=names,
         anonymous=rows.anonymous,
+        group=rows.roles.task,
         stability=found,
         selection=settings["selection"],
         settings=settings,

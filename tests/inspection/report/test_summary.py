@@ -266,7 +266,7 @@ def test_a_map_of_many_rows_shows_some_and_says_so(blob_model, monkeypatch):
     monkeypatch.setattr(examples, "POINTS", 50)
     shown = summarize(blob_model)["map"]
     assert len(shown["cluster"]) == len(shown["row"]) == 50
-    assert shown["note"].startswith("50 of 120 examples")
+    assert shown["note"].startswith("50 of 120 rows")
     assert shown["cluster"] == blob_model.labels_[shown["row"]].tolist()
 
 
@@ -434,12 +434,12 @@ def test_nothing_stands_out_where_nothing_does():
             {"certainty": {"clusters": [{"cluster": 0, "stability": None}, {"cluster": 1, "stability": 0.7}]}},
             "Found again less often than the others: cluster 1.",
         ),
-        ({"sizes": {"empty": [1]}}, "1 cluster has no examples."),
+        ({"sizes": {"empty": [1]}}, "1 cluster has no rows."),
         (
             {"features": {"clusters": [{"cluster": 0, "share": 0.81}, {"cluster": 1, "share": 0.19}]}},
-            "Cluster 0 contains 81\u00a0% of all examples.",
+            "Cluster 0 contains 81\u00a0% of all rows.",
         ),
-        ({"sizes": {"shares": [[0.5, 0.5], [0.1, 0.9]]}}, "Almost all examples in one cluster: “b” (90\u00a0%)."),
+        ({"sizes": {"shares": [[0.5, 0.5], [0.1, 0.9]]}}, "Almost all rows in one cluster: “b” (90\u00a0%)."),
         ({"sizes": {"alone": [2]}}, "Little in common with the other tasks, so left alone: “c”."),
         (
             {"relatedness": {"matrix": [[1, 0.3, 0.2], [0.3, 1, 0.1], [0.2, 0.1, 1]]}},
@@ -463,7 +463,7 @@ def test_nothing_stands_out_where_nothing_does():
         ),
         (
             {"examples": {"far_share": 0.05}},
-            "5\u00a0% of the examples have at least 10 times the typical loss of their task.",
+            "5\u00a0% of the rows have at least 10 times the typical loss of their task.",
         ),
         (
             {"features": {"leading": {"name": "iron", "share": 0.9}}},
@@ -482,7 +482,7 @@ def test_scales_of_features_are_no_matter_with_a_shared_metric():
 def test_a_task_that_holds_one_cluster_is_no_news_where_that_was_decided():
     alone = {"shares": [[0.5, 0.5], [0.0, 1.0]], "relations": [["shared"] * 2, ["absent", "shared"]]}
     assert found_in(sizes=alone) == ["Nothing stands out."]
-    assert found_in(sizes=alone | {"decided": False}) == ["Almost all examples in one cluster: “b” (100\u00a0%)."]
+    assert found_in(sizes=alone | {"decided": False}) == ["Almost all rows in one cluster: “b” (100\u00a0%)."]
 
 
 def test_tasks_that_cannot_be_compared_are_not_called_unlike():

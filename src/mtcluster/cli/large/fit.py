@@ -47,7 +47,7 @@ def run_large(arguments: Namespace, console: Console) -> dict[str, Any]:
         with timed(seconds, "refits"):
             found = modelling.stability_of(kept, rows, arguments, console)
         console.begin("writing")
-        lines = [*lines_on_data(rows, len(described.tasks_)), *large.notes, *modelling.told_number(selection)]
+        lines = [*lines_on_data(rows, len(described.tasks_)), *large.notes, *modelling.told_number(selection, found)]
         lines += [*_on_sample(rows, large, lines_on_scores(rows, described.labels_)), *notes]
         hashed = sum(path.stat().st_size for path in large.table.files) <= HASHED
         settings = settings_of(arguments, rows, kept, hashed=hashed) | certainty_of(found, selection)

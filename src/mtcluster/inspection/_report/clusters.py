@@ -121,17 +121,17 @@ def sizes(subject: Subject, names: list[str]) -> dict[str, Any]:
         "alone": np.flatnonzero(~together).tolist(),
         "decided": fitted.decided,
     }
-    told = relation_sentences(subject, [quoted(name) for name in names], "example", uncertain=fitted.decided)
+    told = relation_sentences(subject, [quoted(name) for name in names], "row", uncertain=fitted.decided)
     return plain({**found, "sentences": [*_unexplained(subject), *told, *_size_sentences(found, names)]})
 
 
 def _unexplained(subject: Subject) -> list[str]:
-    """Say how many examples of new tasks no cluster explains."""
+    """Say how many rows of new tasks no cluster explains."""
     n = subject.unexplained
     if not n:
         return []
     empty = ", or they have no value" * bool(subject.fitted.missing.any())
-    return [f"No cluster explains {count(n, 'example')} of the new data{empty}; the label is -1."]
+    return [f"No cluster explains {count(n, 'row')} of the new data{empty}; the label is -1."]
 
 
 def _few(shares: Array, k: int, together: Array) -> bool:
@@ -149,7 +149,7 @@ def _size_sentences(found: dict[str, Any], names: list[str]) -> list[str]:
     if elsewhere := places(found["missing"], names, few=False):
         lines.append(f"Located elsewhere than in the other tasks, possibly a different group: {elsewhere}.")
     if empty and (m == 1 or len(alone) == m):
-        lines.append(f"Without examples: {named('cluster', empty)}. The data may contain fewer groups.")
+        lines.append(f"Without rows: {named('cluster', empty)}. The data may contain fewer groups.")
     if 0 < len(alone) < m:
         lines.append(
             f"Left alone: {listed([quoted(names[k]) for k in alone])}. What the other tasks share does not describe "
@@ -193,7 +193,7 @@ def features(subject: Subject, names: list[str], units: Units | None = None) -> 
 
 
 def _why_empty(subject: Subject, j: int) -> str:
-    return "no more in any task" if subject.gone[j] else "no examples"
+    return "no more in any task" if subject.gone[j] else "no rows"
 
 
 def _own_profiles(
