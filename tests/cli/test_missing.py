@@ -77,7 +77,7 @@ def test_other_rows_with_gaps_are_labelled(gaps, run, tmp_path):
 def test_files_with_other_columns_are_matched_by_name(mosaic, run, tmp_path):
     code, out, err = run("fit", "fr.csv", "de.csv", "it.csv", *FIT, "--out", "run")
     assert code == 0, err
-    assert "1 column is in all tasks and 5 columns are in some" in out.replace("\u00a0", " ")
+    assert "1 column is in all data sets and 5 columns are in some" in out.replace("\u00a0", " ")
     classes = dict(zip(mosaic["person"], mosaic["class"], strict=True))
     rows = table(tmp_path / "run" / "labels.csv")
     labels, tasks = [int(row["cluster"]) for row in rows], [row["task"] for row in rows]
@@ -86,8 +86,8 @@ def test_files_with_other_columns_are_matched_by_name(mosaic, run, tmp_path):
     assert {row["hours"] for row in centers if row["task"] == "fr"} == {"nan"}
     assert all(np.isfinite(float(row["hours"])) for row in centers if row["task"] in ("de", "(shared)"))
     page = (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
-    assert "Which task has which columns" in page
-    assert "In some tasks: 5" in page.replace("\u00a0", " ")
+    assert "Which data set has which columns" in page
+    assert "In some data sets: 5" in page.replace("\u00a0", " ")
 
 
 def test_the_order_of_columns_does_not_matter(survey, run, tmp_path):

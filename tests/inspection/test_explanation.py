@@ -161,9 +161,9 @@ def test_every_reason_for_offsets_has_its_sentence(model, changes, sentence):
 
 
 def test_memberships_are_set_or_the_default(model):
-    assert "Memberships: binary by default. Each row has one cluster" in said(model)
+    assert "Rows and clusters: Each row has one cluster" in said(model)
     by_user = replace(DECISIONS, membership="nonnegative", membership_reason="set")
-    assert "Memberships: nonnegative, as set." in said(model, by_user)
+    assert "(membership='nonnegative', as set)" in said(model, by_user)
 
 
 def test_the_fit_says_its_stages_and_iterations(model):
@@ -325,7 +325,7 @@ def test_an_explanation_shows_itself_and_is_a_frame_of_decisions(model):
         assert line == line.strip() != ""
     found = frame.set_index("decision")["explanation"]
     assert found["Model"] == "LSSMTC: 2 clusters in 3 tasks, 120 rows."
-    assert found["Coupling"].startswith("reconstruction. The shared centres")
+    assert found["Shared centres"].startswith("The shared centres")
     assert found["Sharing"].count("elatedness") > 1  # its lines are one
     assert "\n" not in found["Sharing"]
     assert told._repr_html_().count("<tr>") == len(frame) + 1

@@ -138,7 +138,7 @@ def lines(result: dict[str, Any]) -> list[str]:
         notes.append(f"Clustered separately, as they have too little in common with the other tasks: {alone}.")
     if result["stability"] is not None:
         notes += result["stability"]["sentences"][1:2]
-    notes += result["lines"]
+    notes += [*(result["missing"] or {"sentences": []})["sentences"], *result["lines"]]
     said += _first(
         [in_words(note, word) for note in notes], MOST_LINES - 1 - sum(1 + line.count("\n") for line in said), "notes"
     )

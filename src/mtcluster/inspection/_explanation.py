@@ -128,8 +128,8 @@ def describe(subject: Subject, made: Decisions, stability: Any = None) -> dict[s
         told["Sharing"] = _sharing(made, subject)
         told["Task offsets"] = [_offset(made, subject)]
     told |= {"Matching": matching_sentences(subject.matching), "Joined after the fit": _joined(subject)}
-    told["Coupling"] = [f"Coupling: {made.coupling}. {COUPLINGS[made.coupling].explanation}"]
-    told["Memberships"] = [_membership(made)]
+    told["Shared centres"] = [f"Shared centres: {COUPLINGS[made.coupling].explanation} (coupling={made.coupling!r})"]
+    told["Rows and clusters"] = [_membership(made)]
     told["Fit"] = [_iterations(made, fitted.rows.fractions, fitted.n_iter)]
     if drift is not None:
         calls = count(drift.n_batches, "call")
@@ -260,7 +260,7 @@ def _largest_offset(subject: Subject) -> str:
 
 def _membership(made: Decisions) -> str:
     how = ", as set" if made.membership_reason == "set" else " by default"
-    return f"Memberships: {made.membership}{how}. {FORMS[made.membership].explanation}"
+    return f"Rows and clusters: {FORMS[made.membership].explanation} (membership={made.membership!r}{how})"
 
 
 def _iterations(made: Decisions, fractions: Any, n_iter: int) -> str:
