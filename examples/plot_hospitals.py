@@ -62,8 +62,8 @@ plt.show()
 
 # %%
 # With scaling over all hospitals, `SPMTC` and pooled k-means are best: they compare patients across hospitals. With
-# scaling within each hospital this comparison is lost, and both are worse. k-means per hospital is then more accurate in each
-# hospital, but its clusters do not correspond.
+# scaling within each hospital this comparison is lost, and both are worse. k-means per hospital is then more accurate
+# in each hospital, but its clusters do not correspond.
 #
 # The data do not tell which scaling is right; here it is known because the classes are known. If the level of a task
 # comes from the instrument, scale within tasks. If it comes from the patients, scale over all tasks and try pooling

@@ -138,7 +138,9 @@ def lines(result: dict[str, Any]) -> list[str]:
         notes.append(f"Clustered separately, as they have too little in common with the other tasks: {alone}.")
     if result["stability"] is not None:
         notes += result["stability"]["sentences"][1:2]
-    notes += [*(result["missing"] or {"sentences": []})["sentences"], *result["lines"]]
+    if result["missing"] is not None and result["missing"]["mosaic"] is not None:
+        notes += result["missing"]["sentences"][:1]
+    notes += result["lines"]
     said += _first(
         [in_words(note, word) for note in notes], MOST_LINES - 1 - sum(1 + line.count("\n") for line in said), "notes"
     )
@@ -193,7 +195,8 @@ def lines_on_scores(rows: Prepared, labels: Array) -> list[str]:
     scores = {name: f"{100 * score:.1f} %" for name, score in modelling.scores_of(rows, labels).items()}
     if not scores:
         return []
-    more = len(np.unique(labels[labels >= 0])) > len({one for one in rows.data.classes if one is not None})
+    known = [] if rows.data.classes is None else rows.data.classes.tolist()
+    more = len(np.unique(labels[labels >= 0])) > len({one for one in known if one is not None})
     line = (
         "Known classes were not used for clustering. On average {accuracy} of the rows of a task agree with them (NMI "
         "{nmi}), and {joint_accuracy} with one matching of clusters and classes for all tasks."

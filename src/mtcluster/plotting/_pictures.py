@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
@@ -119,7 +120,7 @@ def plot_features(model: Any, ax: Any = None, *, X: Any = None, feature_names: S
     found = effects_of(subject, read_columns(X, names, len(subject.rows.labels), d))
     called = [str(name) for name in names] if names is not None else [f"feature {i}" for i in range(d)]
     order, used = found.order()[:SHOWN_COLUMNS], np.flatnonzero(table.any(axis=0))
-    values = found.effect[np.ix_(order, used)]
+    values = found.effect[order][:, used]
     ax = new_axes(ax, (float(np.clip(0.5 * len(used) + 3.5, 4.5, 14)), float(np.clip(0.3 * len(order) + 1.2, 2.5, 9))))
     drawn = ax.imshow(np.ma.masked_invalid(values), vmin=-STRONG, vmax=STRONG, cmap="RdBu_r", aspect="auto")
     ax.set_facecolor(LIGHT)
@@ -244,9 +245,8 @@ def _embedded(X: Any, name: str, seed: int) -> Array:
             raise ImportError(
                 'method="umap" needs umap-learn: pip install umap-learn; method="tsne" needs nothing more.'
             )
-        from umap import UMAP
-
-        return np.asarray(UMAP(random_state=seed, n_jobs=1).fit_transform(X))
+        umap = import_module("umap")
+        return np.asarray(umap.UMAP(random_state=seed, n_jobs=1).fit_transform(X))
     from sklearn.manifold import TSNE
 
     near = min(30.0, max((len(X) - 1) / 3, 1.0))
