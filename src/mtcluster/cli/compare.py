@@ -26,11 +26,11 @@ from .preparing import READING, Prepared, prepare, told_without_values
 
 COLUMNS = {
     "accuracy": "rows that agree with the known classes",
-    "explained": "spread within {tasks} that shared clusters explain",
-    "correspondence": "the same, relative to clusters of each {task}'s own",
-    "cost": "what is left unexplained; the lowest is best",
-    "stability": "rows that keep their cluster in refits",
-    "like_first": "agreement with the first method",
+    "explained": "spread within {tasks} that is explained",
+    "correspondence": "the same, relative to own clusters",
+    "cost": "what is left, lowest is best",
+    "stability": "rows kept in refits",
+    "like_first": "agreement with the first",
 }  # that are printed, and what they mean; all are in the file and in JSON
 PRINTED = ("method", *COLUMNS, "verdict", "seconds")
 NEAR = 0.01  # a difference of costs that says little
@@ -104,9 +104,7 @@ def lines(result: dict[str, Any]) -> list[str]:
     """Write the result as printed."""
     table, word = Table.from_rows(result["table"]), result["group"]
     shown = Table({name: table[name] for name in PRINTED if name in table})
-    key = [
-        f"{name}: {meaning.format(task=word, tasks=plural(word))}" for name, meaning in COLUMNS.items() if name in table
-    ]
+    key = [f"{name}: {meaning.format(tasks=plural(word))}" for name, meaning in COLUMNS.items() if name in table]
     said = [in_words(result["judgement"], word), ""] if result["judgement"] else []
     top = f"{result['n_rows']} rows, {count(result['n_clusters'], 'cluster')}."
     filled = [note for note in result["notes"] if note.startswith("Missing values filled")]

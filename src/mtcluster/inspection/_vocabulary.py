@@ -33,7 +33,7 @@ def group_word(column: str | None) -> str:
         words.pop()
     found = " ".join(words)
     fine = 1 < len(found) <= LONGEST and found not in CODES and all(word.isalpha() for word in words)
-    return GROUP if not fine or found in ("task", "dataset") else found
+    return GROUP if not fine or found in ("task", "dataset") or found.endswith(("ed", "ing")) else found
 
 
 def plural(word: str) -> str:
