@@ -15,7 +15,7 @@ from .._words import count, text
 LEAST = 5  # rows of a group that may be shown
 SMALL_COUNT = f"<{LEAST}"
 MEASURED = ("tasks", "sizes", "stability", "selection", "relations", "seconds", "scores", "verdict", "missing")
-SENTENCES = ("meaning", "changes", "drift", "decisions")  # lists of sentences
+SENTENCES = ("sentences", "meaning", "changes", "drift", "decisions")  # lists of sentences
 
 
 def large_tasks(subject: Subject) -> Array:
@@ -56,7 +56,9 @@ def conceal(summary: dict[str, Any], small: list[Any]) -> dict[str, Any]:
     """Make the summary without single rows, small counts and the names of the tasks that were left out."""
     found = {**summary, "map": None, "examples": None}
     found["anonymous"] = {"tasks_left_out": len(small), "sentences": _sentences(len(small))}
-    found["sizes"] = _sizes(summary["sizes"])
+    found["sizes"], found["flow"] = _sizes(summary["sizes"]), []
+    few = {cluster["cluster"] for cluster in summary["features"]["clusters"] if 0 < cluster["rows"] < LEAST}
+    found["sentences"] = [_sentence(line, few) for line in summary["sentences"]]
     found["meaning"] = _few_told(summary["meaning"])
     found["features"] = {**summary["features"], "clusters": [_cluster(c) for c in summary["features"]["clusters"]]}
     overview = summary["overview"]
@@ -84,6 +86,12 @@ def _sentences(left_out: int) -> list[str]:
         group = f"{count(left_out, 'smaller group')} not listed"
         lines.append(f"{group}: tasks of fewer than {LEAST} rows count nowhere on this page.")
     return lines
+
+
+def _sentence(line: str, few: set[int]) -> str:
+    """Write the sentence on a cluster without what it says if the cluster has few rows."""
+    number = int(re.match(r"Cluster (\d+)", line)[1])  # type: ignore[index]
+    return f"Cluster {number}: fewer than {LEAST} rows." if number in few else line
 
 
 def _few(values: Any) -> Any:
@@ -127,7 +135,7 @@ def _cluster(cluster: dict[str, Any]) -> dict[str, Any]:
     found = {**cluster, "tasks": tasks, "typical": []}
     if not 0 < cluster["rows"] < LEAST:
         return found
-    return {**found, "rows": SMALL_COUNT, "share": None, "shared": [], "in_short": f"fewer than {LEAST} rows"}
+    return {**found, "rows": SMALL_COUNT, "share": None, "shared": []}
 
 
 def _certainty(sure: dict[str, Any], small: set[str]) -> dict[str, Any]:

@@ -201,13 +201,19 @@ def _for_script(summary: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in summary["map"].items() if key not in ("note", "words")} | {
         "tasks": [task["name"] for task in summary["tasks"]],
         "order": natural_order([task["name"] for task in summary["tasks"]]),
-        "short": [cluster["in_short"] for cluster in summary["features"]["clusters"]],
+        "short": _phrases(summary),
         "names": summary["names"],
         "group": summary["group"],
         "cells": {str(row["row"]): row["cells"] for row in rows if row["cells"]},
         "odd": {str(row["row"]): row["odd"] for row in rows if row.get("odd")},
         "notes": {str(row["row"]): row["note"] for row in rows if row.get("note")},
     }
+
+
+def _phrases(summary: dict[str, Any]) -> list[str]:
+    """Take from the sentence on each cluster what its rows are like; empty where there is none."""
+    told = {line.split(",")[0].split(":")[0]: line.partition(": ")[2] for line in summary["sentences"]}
+    return [told.get(f"Cluster {cluster['cluster']}", "") for cluster in summary["features"]["clusters"]]
 
 
 def _largest(tasks: list[dict[str, Any]]) -> list[int]:

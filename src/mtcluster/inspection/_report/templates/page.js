@@ -275,7 +275,7 @@
     const details = (i) => [
       data.ids ? data.ids[i] : `row ${rowOf(i)}`,
       `${data.group} ${data.tasks[data.task[i]]}`,
-      `${called(data.cluster[i])} (${data.short[data.cluster[i]]})`,
+      `${called(data.cluster[i])}: ${data.short[data.cluster[i]]}`,
       `easiness ${data.easiness[i]} %, outlier score ${number(data.outlier[i] ?? 0)}`,
       ...(data.confidence ? [`keeps its cluster in ${data.confidence[i]} % of the refits`] : []),
       ...cells(i),
