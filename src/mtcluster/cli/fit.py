@@ -69,7 +69,7 @@ def run(arguments: Namespace, console: Console) -> dict[str, Any]:
         chosen = modelling.told_number(selection, found)
         said = lines_on_data(rows, len(described.tasks_))
         notes = told_without_values(notes, rows.data, rows.X)
-        lines = [*said, *chosen, *lines_on_scores(rows, described.labels_), *notes]
+        lines = [*chosen, *lines_on_scores(rows, described.labels_), *said, *notes]
         settings = settings_of(arguments, rows, model)
         settings |= certainty_of(found, selection)
         settings["seconds"] = {name: round(value, 2) for name, value in seconds.items()}

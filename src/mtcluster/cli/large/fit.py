@@ -47,8 +47,9 @@ def run_large(arguments: Namespace, console: Console) -> dict[str, Any]:
         with timed(seconds, "refits"):
             found = modelling.stability_of(kept, rows, arguments, console)
         console.begin("writing")
-        lines = [*lines_on_data(rows, len(described.tasks_)), *large.notes, *modelling.told_number(selection, found)]
-        lines += [*_on_sample(rows, large, lines_on_scores(rows, described.labels_)), *notes]
+        lines = modelling.told_number(selection, found)
+        lines += [*_on_sample(rows, large, lines_on_scores(rows, described.labels_)), *large.notes, *notes]
+        lines += lines_on_data(rows, len(described.tasks_))
         hashed = sum(path.stat().st_size for path in large.table.files) <= HASHED
         settings = settings_of(arguments, rows, kept, hashed=hashed) | certainty_of(found, selection)
         settings["seconds"] = {name: round(value, 2) for name, value in seconds.items()}
