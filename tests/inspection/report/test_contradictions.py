@@ -165,4 +165,12 @@ def test_classes_are_compared_by_matching_and_by_purity(told):
 def test_the_page_says_island_for_task_and_row_for_example(told):
     *_, lines = told
     for line in lines:
-        assert not re.search(r"\b(task|tasks|example|examples)\b", line), line
+        assert not re.search(r"\b(task|tasks|example|examples)\b", line, re.IGNORECASE), line
+
+
+def test_a_bar_points_to_where_the_mean_lies(told):
+    *_, report, _ = told
+    for cluster in report.summary["features"]["clusters"]:
+        for f in [*cluster["shared"], *(f for part in cluster["tasks"] for f in part["features"])]:
+            if None not in (f["here"], f["rest"]) and f["here"] != f["rest"]:
+                assert (f["difference"] > 0) == (f["here"] > f["rest"]), f

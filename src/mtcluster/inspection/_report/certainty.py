@@ -57,7 +57,7 @@ def _confidence(found: dict[str, Any]) -> list[str]:
     if not below or not n:
         return []
     told = [f"{percent(share)} in less than {percent(float(bound))}" for bound, share in below.items()]
-    return [f"Examples that keep their cluster in few of the {count(n, 'refit')}: {listed(told)} of them."]
+    return [f"Rows that keep their cluster in few of the {count(n, 'refit')}: {listed(told)} of them."]
 
 
 def numbers(selection: Any, stability: Any = None) -> dict[str, Any] | None:

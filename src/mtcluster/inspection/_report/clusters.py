@@ -218,9 +218,10 @@ def leading(Z: Array, sizes: Array, names: list[str]) -> dict[str, Any]:
     return {"name": names[i], "share": float(spread[i] / max(spread.sum(), TINY))}
 
 
-def neighbours(fitted: Fitted) -> list[str]:
+def neighbours(subject: Subject) -> list[str]:
     """Tell the map as text: for each cluster with rows, the closest and the farthest cluster."""
-    Z, sizes = centers_of_sharing(fitted)
+    Z, sizes = centers_of_sharing(subject.fitted)
+    Z = Z / subject.widths  # as in the dendrogram
     used, lines = np.flatnonzero(sizes > 0), []
     for j in used:
         others = used[used != j]

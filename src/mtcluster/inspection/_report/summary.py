@@ -206,7 +206,7 @@ def _examples(
     drawn["axes"] += further_axes(columns, order, at)
     table = examples.describe_rows(subject, extreme, given.ids, easy, outlying, shown)
     return {
-        "map": drawn | {"words": clusters.neighbours(subject.fitted)},
+        "map": drawn | {"words": clusters.neighbours(subject)},
         "examples": {
             "rows": [row | why.get(i, {"odd": {}, "note": None}) for i, row in zip(extreme, table, strict=True)],
             "columns": list(dict.fromkeys(column for i in extreme for column in shown.get(i, {}))),
