@@ -44,45 +44,83 @@ MOST_LINES, MOST_CLUSTERS, MOST_TASKS, MOST_COLUMNS = 25, 8, 6, 12  # that are p
 MAX_COLUMNS = 1000  # whose names are listed in settings.json
 
 
+class InMemory:
+    """The rows of a fit, all in memory: how they are read and fitted, and what is written of them."""
+
+    hashed = True  # whether checksums of the files are computed
+
+    def __init__(self, arguments: Namespace) -> None:
+        self.arguments = arguments
+
+    @contextmanager
+    def working(self, out: Path) -> Iterator[None]:
+        """Do the work of the block in this process."""
+        yield
+
+    def read(self, console: Console) -> Prepared:
+        """Read the rows, and turn them into numbers."""
+        self.rows = prepare(self.arguments, console)
+        return self.rows
+
+    def fit(self, n_clusters: int, console: Console) -> None:
+        """Fit the model."""
+        method = self.arguments.method
+        self.model, self.described = modelling.fit_model(self.arguments, method, n_clusters, self.rows, console)
+
+    def labelled(self, out: Path) -> tuple[Prepared, Any, Any]:
+        """Return the rows that are described, the model, and what describes its clusters per task."""
+        self.n_rows, self.n_empty = len(self.rows.data), int(np.count_nonzero(without_values(self.rows.X)))
+        return self.rows, self.model, self.described
+
+    def told(self, scores: list[str], notes: list[str]) -> list[str]:
+        """Say how labels agree with known classes, what was read, and what the fit had to say."""
+        said = lines_on_data(self.rows, len(self.described.tasks_))
+        return [*scores, *said, *told_without_values(notes, self.rows.data, self.rows.X)]
+
+    def write(self, out: Path, related: Relations, report: Report, found: Stability | None) -> list[str]:
+        """Write all files but the settings; returns notes."""
+        lines = write_results(out, self.rows, self.model, self.described, related, report, found)
+        if self.rows.previous is not None:
+            table = self.model.changes_.table
+            shares = [round(share, 6) for share in table["share"]]
+            folder.write_csv(out / layout.CHANGES, table | {"share": shares})
+        return lines
+
+
 def run(arguments: Namespace, console: Console) -> dict[str, Any]:
     """Read, preprocess, cluster, and write the folder of the run; returns what is printed."""
     need("skops", "files", "writing a model")
     modelling.check_certificates(arguments)
+    source: Any = InMemory(arguments)
     if is_asked_for(arguments):
-        from .large.fit import run_large
+        from .large.fit import OutOfCore
 
-        return run_large(arguments, console)
-    began = perf_counter()
-    seconds: dict[str, float] = {}
+        source = OutOfCore(arguments)
+    began, seconds = perf_counter(), dict[str, float]()
     units = READING + modelling.units_of(arguments) + WRITING
     new_folder = folder.new_folder(arguments.out, force=arguments.force)
-    with new_folder as out, console.working(units):
+    with new_folder as out, console.working(units), source.working(out):
         with timed(seconds, "read"):
-            rows = prepare(arguments, console)
+            rows = source.read(console)
         with timed(seconds, "fit"), modelling.noted() as notes:
             n_clusters, selection = modelling.number_of_clusters(arguments, rows, console)
-            model, described = modelling.fit_model(arguments, arguments.method, n_clusters, rows, console)
+            source.fit(n_clusters, console)
+        with timed(seconds, "labels"), modelling.noted():
+            rows, model, described = source.labelled(out)
         with timed(seconds, "refits"):
             found = modelling.stability_of(model, rows, arguments, console)
             ruling = told_ruling(arguments, rows, described)
         console.begin("writing")
-        chosen = modelling.told_number(selection, found)
-        said = lines_on_data(rows, len(described.tasks_))
-        notes = told_without_values(notes, rows.data, rows.X)
-        lines = [*chosen, *lines_on_scores(rows, described.labels_), *said, *notes]
-        settings = settings_of(arguments, rows, model)
-        settings |= certainty_of(found, selection)
+        scores = lines_on_scores(rows, described.labels_)
+        lines = [*modelling.told_number(selection, found), *source.told(scores, notes)]
+        settings = settings_of(arguments, rows, model, hashed=source.hashed) | certainty_of(found, selection)
         settings["seconds"] = {name: round(value, 2) for name, value in seconds.items()}
         report = report_of(arguments, rows, described, settings, lines, found, ruling=ruling)
         related = relations(described)
-        lines += write_results(out, rows, model, described, related, report, found)
-        if rows.previous is not None:
-            table = model.changes_.table
-            folder.write_csv(out / layout.CHANGES, table | {"share": [round(share, 6) for share in table["share"]]})
+        lines += source.write(out, related, report, found)
         folder.write_settings(out, settings)
         console.finish(WRITING)
-    n_empty = int(np.count_nonzero(without_values(rows.X)))
-    counts = {"n_rows": len(rows.data), "n_clusters": n_clusters, "n_without_values": n_empty}
+    counts = {"n_rows": source.n_rows, "n_clusters": n_clusters, "n_without_values": source.n_empty}
     result = {"out": str(arguments.out), **counts, **found_in(model, described, related, found, report, settings)}
     return result | {"lines": lines, "seconds": round(perf_counter() - began, 2)}
 

@@ -70,5 +70,7 @@ def _sums(subject: Subject, values: Array) -> tuple[Array, Array, float]:
     at, values = (rows.tasks * c + rows.labels)[some], values[some]
     n, sums = (np.bincount(at, weights=weights, minlength=m * c) for weights in (None, values))
     within = float(np.sum((values - (sums / np.maximum(n, 1))[at]) ** 2))
-    spread = np.sqrt(within / max(len(values) - int(np.count_nonzero(n)), 1)) or float(values.std() if len(values) else 0.0)
+    spread = np.sqrt(within / max(len(values) - int(np.count_nonzero(n)), 1)) or float(
+        values.std() if len(values) else 0.0
+    )
     return n.astype(np.float64).reshape(m, c), sums.reshape(m, c), float(spread)
