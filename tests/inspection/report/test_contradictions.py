@@ -75,7 +75,9 @@ class Text(HTMLParser):
 
     def handle_starttag(self, tag, attrs):
         self.hidden += tag in ("script", "style", "pre")
-        self.parts.append("\n" if tag in ("p", "li", "tr", "h2", "h3", "caption", "figcaption", "article", "text", "th") else " ")
+        self.parts.append(
+            "\n" if tag in ("p", "li", "tr", "h2", "h3", "caption", "figcaption", "article", "text", "th") else " "
+        )
 
     def handle_endtag(self, tag):
         self.hidden -= tag in ("script", "style", "pre")

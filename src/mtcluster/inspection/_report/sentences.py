@@ -53,10 +53,11 @@ def sentences(
     table: Array,
     how: tuple[str, list[str]],
 ) -> list[str]:
-    """Write a sentence for each cluster with rows; `how` is the word for a group of rows, and their names."""
+    """Write a sentence for each cluster; `how` is the word for a group of rows, and their names."""
     total, lines = max(int(table.sum()), 1), []
     for j, cluster in enumerate(features["clusters"]):
         if not table[:, j].any():
+            lines.append(f"Cluster {j}: {f'no more in any {how[0]}' if subject.gone[j] else 'no rows'}.")
             continue
         parts = [f"Cluster {j}", percent(int(table[:, j].sum()) / total), _where(table[:, j] > 0, *how)]
         lines.append(f"{', '.join(filter(None, parts))}: {_like(cluster['shared'], columns, effects, j)}.")
