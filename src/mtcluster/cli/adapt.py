@@ -17,12 +17,13 @@ from . import folder
 from .cleaning import FEW, Checking
 from .console import Console
 from .errors import InputError, input_errors, need
-from .fit import certainty_of, lines_on_data, report_of, settings_of, written
+from .fit import certainty_of, lines_on_data, report_of, settings_of
 from .loading import load_model
 from .modelling import WRITING, noted
 from .predict import read_like_fit, told_new, unseen_categories
 from .preparing import READING, Prepared, told_without_values, without_values
 from .readers import ColumnRoles, Dataset
+from .telling import written
 from .writing import write_results
 
 
