@@ -1,6 +1,8 @@
 """Tables as people write them go through all commands: right numbers, and the same labels in memory and out of core."""
 
 import json
+import os
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -150,3 +152,24 @@ def test_three_hundred_groups(run, tmp_path):
         run("fit", "table.csv", *TASK, "--id", "id", "--clusters", 3, "--refits", 0, "--out-of-core", "--out", "large")
     )
     np.testing.assert_array_equal(labels_in(tmp_path / "large").loc[frame["id"]].to_numpy(), labels)
+
+
+REAL = {
+    "penguins": ("--task", "island", "--drop", "sex"),
+    "mpg": ("--task", "origin", "--drop", "name"),
+    "titanic": ("--task", "embarked", "--drop-unnamed", "--drop", "class,who,adult_male,embark_town,alive,alone,deck"),
+}
+
+
+@pytest.mark.data
+@pytest.mark.parametrize("name", REAL)
+def test_real_tables_have_the_same_labels_out_of_core(name, run, tmp_path):
+    path = Path(os.environ.get("MTCLUSTER_DATA", ""), "tables", f"{name}.csv")
+    if not path.is_file():
+        pytest.skip("MTCLUSTER_DATA names no folder with tables")
+    fit = (path, *REAL[name], "--clusters", 3, "--refits", 0)
+    out = told(run("fit", *fit, "--out", "run"))
+    assert len(out.splitlines()) <= 25
+    assert " = " not in "".join(line for line in out.splitlines() if line.startswith("Cluster "))
+    told(run("fit", *fit, "--out-of-core", "--out", "large"))
+    np.testing.assert_array_equal(labels_in(tmp_path / "run").to_numpy(), labels_in(tmp_path / "large").to_numpy())
