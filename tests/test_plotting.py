@@ -17,10 +17,15 @@ from mtcluster.inspection import LabelDescription, easiness
 from mtcluster.model_selection import Selection, stability
 from mtcluster.plotting import (
     plot_cluster_sizes,
+    plot_dendrogram,
+    plot_embedding,
+    plot_features,
+    plot_flow,
     plot_objective,
     plot_pace,
     plot_relatedness,
     plot_selection,
+    plot_silhouette,
     plot_stability,
     plot_tasks,
 )
@@ -28,7 +33,10 @@ from mtcluster.plotting._style import colors
 
 matplotlib = pytest.importorskip("matplotlib")
 plt = pytest.importorskip("matplotlib.pyplot")
-OF_A_MODEL = [plot_tasks, plot_objective, plot_pace, plot_cluster_sizes, plot_relatedness]
+OF_A_MODEL = [
+    plot_tasks, plot_objective, plot_pace, plot_cluster_sizes, plot_relatedness, plot_silhouette, plot_dendrogram,
+    plot_features,
+]  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -431,3 +439,54 @@ def test_rows_without_a_cluster_are_grey_and_have_no_number(kind, with_gaps):
     assert ("no cluster (-1)" in in_legend(ax)) == on_map == (kind == "flagged")
     assert np.ptp(colors([-1])[0]) < 0.1
     assert colors([-1]).tolist() != colors([20]).tolist()
+
+
+def test_silhouettes_are_those_of_the_map(model):
+    from sklearn.metrics import silhouette_samples
+
+    ax = plot_silhouette(model)
+    values = silhouette_samples(model.fitted_.rows.map, model.labels_)
+    widths = np.array([bar.get_width() for bar in ax.patches])
+    np.testing.assert_allclose(np.sort(widths), np.sort(values))
+    assert texts(ax) == ["0", "1", "2", "3"]
+    with pytest.raises(ValueError, match="two clusters with rows"):
+        plot_silhouette(LabelDescription().fit(np.arange(6.0)[:, None], np.zeros(6, dtype=int)))
+    with pytest.raises(ValueError, match="two clusters with rows"):
+        plot_dendrogram(LabelDescription().fit(np.arange(6.0)[:, None], np.zeros(6, dtype=int)))
+
+
+def test_near_clusters_merge_first():
+    X = np.array([0.0, 0.1, 10.0, 10.1, 11.0, 11.1])[:, None]
+    ax = plot_dendrogram(LabelDescription().fit(X, np.repeat([0, 1, 2], 2)))
+    assert {tick.get_text() for tick in ax.get_xticklabels()[1:]} == {"1", "2"}
+
+
+def test_the_heat_map_has_the_effect_sizes_of_the_rows():
+    X = np.array([[0.0, 0], [1, 1], [10, 0], [11, 1]])
+    ax = plot_features(LabelDescription().fit(X, [0, 0, 1, 1]), X=X, feature_names=["apart", "same"])
+    drawn = ax.images[0].get_array()
+    assert [tick.get_text() for tick in ax.get_yticklabels()] == ["apart", "same"]
+    assert drawn[0, 1] == -drawn[0, 0] > 5
+    np.testing.assert_allclose(drawn[1], 0, atol=1e-12)
+
+
+def test_bands_tell_where_rows_went():
+    ax = plot_flow(np.array([0, 0, 0, 1]), np.array([0, 0, 1, 1]))
+    assert len(ax.collections) == 3
+    assert texts(ax) == ["0", "1", "0", "1"]
+    with pytest.raises(ValueError, match="two labels for each row"):
+        plot_flow([0, 1], [0])
+    with pytest.raises(TypeError, match="changes_"):
+        plot_flow(LabelDescription().fit(np.arange(6.0)[:, None], np.zeros(6, dtype=int)))
+
+
+def test_rows_are_embedded_without_their_clusters(model, tmp_path):
+    X = make_multitask_blobs([40, 30, 50], 6, n_tasks=3, n_clusters=4, random_state=0).X
+    ax = plot_embedding(model, X, method="tsne")
+    assert len(ax.collections[0].get_offsets()) == 120
+    assert in_legend(ax) == [f"cluster {j}" for j in range(4)]
+    assert saved(ax, tmp_path) > 1000
+    with pytest.raises(ValueError, match="should be 'auto', 'umap' or 'tsne'"):
+        plot_embedding(model, X, method="pca")
+    with pytest.raises(ValueError, match="X has 2 rows"):
+        plot_embedding(model, X[:2])

@@ -87,8 +87,8 @@ def test_how_sure_one_can_be_is_told_in_the_same_words_everywhere(run, survey, t
     assert found["stability"] == settings["stability"]
     assert f"How sure: {word}. {meaning[:1].upper()}{meaning[1:]}." in told
     page = (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
-    assert f'<span class="tag {word.split()[0]}">{word}</span> {meaning}.' in page
-    assert f"<dd>{word}</dd>" in page
+    assert f'<div class="headline {word.split()[0]}">' in page
+    assert f"<strong>{word.capitalize()}</strong>: {meaning}." in page
     for sentence in settings["stability"]["sentences"]:
         assert sentence in told
     for sentence in settings["stability"]["sentences"][1:]:
@@ -109,7 +109,7 @@ def test_without_refits_nothing_is_said_about_how_sure_one_can_be(fitted, labels
     settings = json.loads((fitted / "settings.json").read_text())
     assert (settings["verdict"], settings["stability"]) == (None, None)
     assert "confidence" not in labels[0]
-    assert "<dd>not measured</dd>" in (fitted / "report.html").read_text(encoding="utf-8")
+    assert "<strong>How sure: not measured</strong>" in (fitted / "report.html").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("asked", ["2-5", "auto"])
@@ -138,7 +138,7 @@ def test_where_there_are_no_clusters_one_is_fitted_and_the_reason_told(run, tmp_
     pd.DataFrame(X).assign(task=np.arange(120) % 3).to_csv(tmp_path / "noise.csv", index=False)
     code, out, err = run("fit", "noise.csv", "--task", "task", "--clusters", "2-8", "--out", "run")
     assert code == 0, err
-    assert "120 rows in 3 tasks, 1 cluster, " in out
+    assert "120 rows, 3 data sets, 1 cluster, " in out
     assert "Number of clusters, chosen from the data: One group: " in out
     assert "How sure: no clear structure." in out
     assert "1 cluster in 3 data sets" in (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
@@ -171,7 +171,9 @@ def test_relations_are_written_and_told(run, survey, tmp_path):
     assert (absent["task"], absent["rows"]) == ("fr", 0)
     assert any(line.startswith("Absent: cluster") and "'fr'" in line for line in found["found"])
     code, out, _ = run("fit", "lacking.csv", *options, "--out", "again")
-    assert f"Absent: cluster {absent['cluster']} in task 'fr'." in out
+    own = [line for line in out.splitlines() if line.startswith(f"Cluster {absent['cluster']}, ")]
+    assert len(own) == 1
+    assert ", in de and it:" in own[0]
     assert "relations.csv" in out
     page = (tmp_path / "again" / "report.html").read_text(encoding="utf-8")
     assert '<span class="tag absent">absent</span>' in page
@@ -570,8 +572,8 @@ def test_quiet_says_nothing(fitted, run):
 
 def test_progress_is_told_in_lines_where_there_is_no_terminal(run, files):
     _, _, err = run("fit", *files["csv"], "--clusters", 3, "--refits", 4, "--out", "run")
-    assert "easiest 50 %" in err
-    assert "objective" in err
+    assert "spmtc: 120 rows" in err
+    assert "objective" not in err  # stages of the fit are for progress bars
     assert "left" in err
 
 

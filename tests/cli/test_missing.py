@@ -77,7 +77,7 @@ def test_other_rows_with_gaps_are_labelled(gaps, run, tmp_path):
 def test_files_with_other_columns_are_matched_by_name(mosaic, run, tmp_path):
     code, out, err = run("fit", "fr.csv", "de.csv", "it.csv", *FIT, "--out", "run")
     assert code == 0, err
-    assert "1 column is in all tasks and 5 columns are in some" in out.replace("\u00a0", " ")
+    assert "1 column is in all data sets and 5 columns are in some" in out.replace("\u00a0", " ")
     classes = dict(zip(mosaic["person"], mosaic["class"], strict=True))
     rows = table(tmp_path / "run" / "labels.csv")
     labels, tasks = [int(row["cluster"]) for row in rows], [row["task"] for row in rows]
@@ -86,8 +86,8 @@ def test_files_with_other_columns_are_matched_by_name(mosaic, run, tmp_path):
     assert {row["hours"] for row in centers if row["task"] == "fr"} == {"nan"}
     assert all(np.isfinite(float(row["hours"])) for row in centers if row["task"] in ("de", "(shared)"))
     page = (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
-    assert "Which task has which columns" in page
-    assert "In some tasks: 5" in page.replace("\u00a0", " ")
+    assert "Which data set has which columns" in page
+    assert "In some data sets: 5" in page.replace("\u00a0", " ")
 
 
 def test_the_order_of_columns_does_not_matter(survey, run, tmp_path):
@@ -145,15 +145,19 @@ def test_methods_that_take_missing_values_are_compared(gaps, run, tmp_path):
         assert np.isfinite(row["cost"])
 
 
-def test_methods_that_cannot_take_missing_values_are_left_out_of_a_comparison(gaps, run, tmp_path):
+def test_methods_that_cannot_take_missing_values_are_compared_on_filled_rows(gaps, run, tmp_path):
     gaps.to_csv(tmp_path / "survey.csv", index=False)
     code, out, err = run("compare", "survey.csv", "--task", "country", *FIT)
     assert code == 0, err
-    note = "Left out, as they cannot take missing values (--impute median fills these): kmeans, kmeans-per-task."
-    assert note in out
-    code, _, err = run("compare", "survey.csv", "--task", "country", *FIT, "--methods", "kmeans,spectral")
-    assert code == 2
-    assert "--methods kmeans,spectral cannot take missing values" in err
+    assert "Missing values filled by medians for kmeans and kmeans-per-task, which cannot take them." in out
+    assert len(out.split()) <= 120
+    code, out, err = run("compare", "survey.csv", "--task", "country", *FIT, "--methods", "kmeans", "--json")
+    filled = run(
+        "compare", "survey.csv", "--task", "country", *FIT, "--methods", "kmeans", "--json", "--impute", "median"
+    )
+    assert (code, filled[0]) == (0, 0), err
+    scores = [json.loads(text)["table"][0]["joint_accuracy"] for text in (out, filled[1])]
+    assert scores[0] == pytest.approx(scores[1], abs=0.05)
 
 
 def test_missing_values_are_counted_in_the_rows_at_hand(gaps, run, survey, tmp_path):

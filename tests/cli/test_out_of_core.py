@@ -320,8 +320,8 @@ def test_report_and_predict_work_on_the_folder(run, parts, table, tmp_path, monk
     assert run("fit", *parts, *FIT, "--id", "person", "--out-of-core", "--out", "large")[0] == 0
     found = labels_in(tmp_path / "large")
     page = (tmp_path / "large" / "report.html").read_text()
-    assert "random sample of 300 examples" in page
-    assert f"300 of {whole(2100)} examples are shown" in page
+    assert "random sample of 300 rows" in page
+    assert f"300 of {whole(2100)} rows are shown" in page
     assert len(load(tmp_path / "large" / "model.skops")["model"].labels_) == 300
     assert run("report", "large", "--out", "again.html")[0] == 0
     code, _, err = run("predict", "large", parts[1], "--out", "new.csv")

@@ -57,7 +57,7 @@ def test_numbers_are_kept_and_changes_are_written(before, run, survey, tmp_path)
     assert "Since the previous fit:" in out
     assert "report.html, changes.csv." in out
     report = (tmp_path / "after" / "report.html").read_text(encoding="utf-8")
-    assert "no more in any task" in report
+    assert "no more in any country" in report
     assert "no feature stands out" not in report
     code, _, err = run("predict", "after", "survey.csv", "--out", "labels.csv")
     assert code == 0, err

@@ -305,7 +305,7 @@ def test_one_table_without_groups_is_one_task(run, plain, tmp_path, pieces):
     plain.drop(columns="country").to_csv(tmp_path / "a.csv", index=False)
     code, out, err = run("fit", "a.csv", *FIT, *pieces, "--out", "run")
     assert code == 0, err
-    assert "All rows belong to one task, so there is nothing to share." in out
+    assert "All rows belong to one data set, so there is nothing to share." in out
     assert set(centers(tmp_path / "run")["task"]) == {"a", "(shared)"}
     assert run("predict", "run", "a.csv", *pieces, "--out", "p", "--quiet")[0] == 0
     if not pieces:

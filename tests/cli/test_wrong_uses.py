@@ -83,7 +83,6 @@ def test_missing_values_with_a_method_that_cannot_take_them(refused, table):
     gaps = table(change=with_cell([3, 5], "age", None))
     words = ["--method kmeans", "2 of the values are missing", "--impute median", "spmtc"]
     refused(words, "fit", gaps, *FIT, "--method", "kmeans")
-    refused(["--methods kmeans ", "--impute median"], "compare", gaps, *FIT[:-2], "--methods", "kmeans")
 
 
 def test_missing_values_beside_texts(refused, table):
@@ -209,7 +208,7 @@ def test_without_a_task_column_those_are_named_that_may_be_meant(run, table):
 
 def test_one_matrix_alone_is_one_task(run, files):
     code, out, err = run("fit", "fr.mtx", "--clusters", 3, "--refits", 0, "--out", "run")
-    assert (code, "All rows belong to one task" in out) == (0, True), err
+    assert (code, "All rows belong to one data set" in out) == (0, True), err
     assert "fr.mtx does not say which task each row belongs to. All rows are one task." in err
 
 

@@ -59,6 +59,9 @@ def model():
     return subject_of(LSSMTC(2, within_weight=0.5, random_state=0).fit(X, tasks=tasks), "a test")
 
 
+ALIKE = np.array([[1, 0, 0.7], [0, 1, 0], [0.7, 0, 1]])  # two of three tasks are alike
+
+
 def said(model, decisions=DECISIONS, **changes):
     """The explanation of these decisions; `changes` replace values of what was fitted."""
     told = _explanation.describe(replace(model, fitted=altered(model.fitted, **changes)), decisions)
@@ -108,9 +111,9 @@ def test_every_reason_for_sharing_has_its_sentence(model, reason, sentence):
 
 
 def test_sharing_by_evidence_names_tasks_with_their_relatedness(model):
-    told = said(model, with_evidence(own=0.1), within=np.array([0.7, 1.0, 0.7]))
+    told = said(model, with_evidence(own=0.1), within=np.array([0.7, 1.0, 0.7]), relatedness=ALIKE)
     assert "within_weight 0.70, estimated: centres of tasks are drawn to the shared ones as by 10 rows, in" in told
-    assert "tasks 'a' (relatedness 0.70) and 'c' (relatedness 0.60)." in told
+    assert "tasks 'a' (relatedness 0.70) and 'c' (relatedness 0.70)." in told
     assert "Left alone: task 'b' (relatedness 0.00). The rows of such a task are more probable" in told
     assert "Relatedness is that to the most similar task, at most 1" in told
     assert "Left alone" not in said(model, within=np.full(3, 0.7))
@@ -158,9 +161,9 @@ def test_every_reason_for_offsets_has_its_sentence(model, changes, sentence):
 
 
 def test_memberships_are_set_or_the_default(model):
-    assert "Memberships: binary by default. Each row has one cluster" in said(model)
+    assert "Rows and clusters: Each row has one cluster" in said(model)
     by_user = replace(DECISIONS, membership="nonnegative", membership_reason="set")
-    assert "Memberships: nonnegative, as set." in said(model, by_user)
+    assert "(membership='nonnegative', as set)" in said(model, by_user)
 
 
 def test_the_fit_says_its_stages_and_iterations(model):
@@ -209,7 +212,7 @@ def with_metric(**changes):
 
 
 def test_a_shared_metric_and_shared_centres_are_told(model):
-    told = said(model, with_metric(), within=np.zeros(3))
+    told = said(model, with_metric(), within=np.zeros(3), relatedness=ALIKE)
     assert "Metric: shared by default. Distances are relative to the scatter within clusters" in told
     assert "within_weight=0, estimated: the shared centres alone describe tasks 'a' (relatedness 0.70)" in told
 
@@ -322,7 +325,7 @@ def test_an_explanation_shows_itself_and_is_a_frame_of_decisions(model):
         assert line == line.strip() != ""
     found = frame.set_index("decision")["explanation"]
     assert found["Model"] == "LSSMTC: 2 clusters in 3 tasks, 120 rows."
-    assert found["Coupling"].startswith("reconstruction. The shared centres")
+    assert found["Shared centres"].startswith("The shared centres")
     assert found["Sharing"].count("elatedness") > 1  # its lines are one
     assert "\n" not in found["Sharing"]
     assert told._repr_html_().count("<tr>") == len(frame) + 1

@@ -84,7 +84,7 @@ def test_the_explanation_tells_what_is_missing(model):
 def test_the_report_shows_what_is_missing_and_no_column_that_a_task_lacks(model):
     report = make_report(model, feature_names=NAMES)
     json.dumps(report.summary, allow_nan=False)
-    for words in ("Missing values and columns", "Which task has which columns", "In one task: 1", "are not drawn"):
+    for words in ("Missing values", "Which data set has which columns", "In one data set: 1", "are not drawn"):
         assert words in report.html.replace("\u00a0", " ")
     for cluster in report.summary["features"]["clusters"]:
         north = {feature["name"] for feature in cluster["tasks"][0]["features"]}
@@ -120,11 +120,11 @@ def test_rows_flagged_by_adapt_are_told_and_counted_in_no_cluster(rows):
     found = {task["name"]: task["rows"] for task in report.summary["tasks"]}
     assert found.pop("west") == n_known
     assert list(found.values()) == model.cluster_sizes_.sum(axis=1).round().tolist()
-    told = f"No cluster explains {len(new) - n_known} examples of the new data"
+    told = f"No cluster explains {len(new) - n_known} rows of the new data"
     assert report.summary["sizes"]["sentences"][0].startswith(told)
     assert "2 other tasks of the model are of earlier data" in report.summary["overview"]["sentences"][0]
     drawn = len(new) - 1  # all but the one without any value
-    assert f"{drawn} of {len(new)} examples are shown. Others" in report.summary["map"]["note"]
+    assert f"{drawn} of {len(new)} rows are shown. Others" in report.summary["map"]["note"]
     assert report.summary["map"]["cluster"].count(-1) == drawn - n_known
     assert f"{len(new)} rows of the new data." in str(explain(adapted))
     assert f"of the {len(new)} rows" not in str(explain(adapted))
@@ -182,7 +182,7 @@ def test_labels_of_rows_with_gaps_are_described(rows):
         own = X[some & (tasks == task) & (labels == 0)]
         np.testing.assert_allclose(found.task_centers_[k, 0, :4], np.nanmean(own[:, :4], axis=0))
     assert np.isfinite(found.task_centers_).all()
-    assert "Which task has which columns" in make_report(found).html
+    assert "Which data set has which columns" in make_report(found).html
 
 
 def test_labels_are_judged_by_what_is_there(rows):

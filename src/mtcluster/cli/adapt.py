@@ -11,16 +11,18 @@ from .._utils.tables import Table
 from .._utils.text import count
 from ..core.arrays import host
 from ..inspection._relations import relations
+from ..inspection._vocabulary import counted, group_word, in_words
 from . import folder
 from .again import prepared_like_fit
 from .cleaning import FEW
 from .console import Console
 from .errors import InputError, input_errors, need
-from .fit import certainty_of, lines_on_data, report_of, settings_of, written
+from .fit import certainty_of, lines_on_data, report_of, settings_of
 from .loading import load_model
 from .modelling import WRITING, noted
 from .predict import told_new, unseen_categories
 from .preparing import READING, Prepared, told_without_values, without_values
+from .telling import written
 from .writing import write_results
 
 
@@ -58,6 +60,7 @@ def run(arguments: Namespace, console: Console) -> dict[str, Any]:
     return {
         "out": str(arguments.out),
         "n_rows": len(data),
+        "group": group_word(rows.roles.task),
         "n_clusters": adapted.n_clusters_,
         "n_opened": adapted.n_clusters_ - model.n_clusters_,
         "n_new": int(np.count_nonzero((host(adapted.labels_) < 0) & ~without_values(rows.X))),
@@ -91,15 +94,12 @@ def _check_new(rows: Prepared, model: Any, name: str) -> None:
 
 def lines(result: dict[str, Any]) -> list[str]:
     """Write the result as printed."""
-    sizes = [{"task": task} | {f"cluster {j}": n for j, n in enumerate(own)} for task, own in result["sizes"].items()]
-    joined = f"{count(result['n_rows'], 'row')} joined: {count(len(sizes), 'task')} now"
+    word = result["group"]
+    sizes = [{word: task} | {f"cluster {j}": n for j, n in enumerate(own)} for task, own in result["sizes"].items()]
+    joined = f"{count(result['n_rows'], 'row')} joined: {counted(len(sizes), word)} now"
     opened = f", {count(result['n_opened'], 'new cluster')}" if result["n_opened"] else ""
-    said = [f"{joined}, {count(result['n_clusters'], 'cluster')}{opened}.", *result["lines"], ""]
-    said += [
-        str(Table.from_rows(sizes)),
-        "",
-        *told_new(result["n_new"]),
-        *(result["missing"] or {"sentences": []})["sentences"],
-        *result["found"],
-    ]
-    return [*said, *written(result["out"])]
+    before = [f"{joined}, {count(result['n_clusters'], 'cluster')}{opened}.", *result["lines"], ""]
+    missing = (result["missing"] or {"sentences": []})["sentences"]
+    after = ["", *told_new(result["n_new"]), *missing, *result["found"]]
+    said = [in_words("\n".join(part), word) for part in (before, after)]
+    return [said[0], str(Table.from_rows(sizes)), said[1], *written(result["out"])]

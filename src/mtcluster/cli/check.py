@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from .._utils.text import count, listed
+from ..inspection._vocabulary import counted, group_word
 from ..preprocessing._findings import Finding, lines_of
 from .cleaning import Checking, cleaned
 from .console import Console
@@ -24,6 +25,7 @@ def run(arguments: Namespace, console: Console) -> dict[str, Any]:
     return {
         "files": [str(path) for path in data.files],
         "n_rows": len(data),
+        "group": group_word(roles.task),
         "n_rows_left": len(left),
         "tasks": dict(zip(names.tolist(), sizes.tolist(), strict=True)),
         "columns": left.names,
@@ -38,7 +40,12 @@ def lines(result: dict[str, Any]) -> list[str]:
     tasks = listed(f"{name} ({n})" for name, n in result["tasks"].items())
     columns = f"{count(len(result['columns']), 'column')} to cluster by: {listed(result['columns'])}."
     left = result["n_rows_left"]
-    said = [f"{count(left, 'row')} in {count(len(result['tasks']), 'task')}: {tasks}.", columns, *result["notes"], ""]
+    said = [
+        f"{count(left, 'row')} in {counted(len(result['tasks']), result['group'])}: {tasks}.",
+        columns,
+        *result["notes"],
+        "",
+    ]
     if not findings:
         return [*said, "Nothing to complain about."]
     stops = sum(one.stops for one in findings)

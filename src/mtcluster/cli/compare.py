@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from time import perf_counter
 from typing import Any
 
 import numpy as np
+from sklearn.impute import SimpleImputer
 from sklearn.metrics import adjusted_rand_score
 
 from .._utils.tables import Table
 from .._utils.text import count, listed
-from ..certainty import MEANINGS
 from ..core.arrays import Array, has_gaps
 from ..inspection._certainty import plain_selection
 from ..inspection._judgement import judge_labels
+from ..inspection._vocabulary import group_word, in_words, plural
 from . import folder, modelling
 from .cleaning import told
 from .console import Console
@@ -24,22 +25,14 @@ from .methods import METHODS
 from .preparing import READING, Prepared, prepare, told_without_values
 
 COLUMNS = {
-    "accuracy": "share of rows that agree with the known classes, clusters matched per task, mean over tasks.",
-    "nmi": "normalised mutual information with the known classes, mean over tasks.",
-    "joint_accuracy": "the same share with one matching of clusters and classes for all tasks.",
-    "explained": "share of the spread within tasks that centres shared by all tasks explain, each task shifted as a "
-    "whole; low if clusters are merely the tasks.",
-    "correspondence": "what these shared centres explain, relative to centres of each task's own, from 0 to 1; tasks "
-    "may hold different clusters.",
-    "shift": "share of the spread of all rows that the shifts of tasks take; large shifts can make tasks with "
-    "different clusters look alike.",
-    "cost": "what the shared centres leave unexplained in each direction, as a logarithm, and a price of the shifts; "
-    "the lower, the better they describe the rows.",
-    "verdict": "how sure one can be of the clusters.",
-    "stability": "share of rows that keep their cluster when the method is fitted again to halves of the rows.",
-    "reference": "the same in data without clusters of the same shape, at most.",
-    "like_first": "agreement with the first method (adjusted Rand index).",
-}
+    "accuracy": "rows that agree with the known classes",
+    "explained": "spread within {tasks} that is explained",
+    "correspondence": "the same, relative to own clusters",
+    "cost": "what is left, lowest is best",
+    "stability": "rows kept in refits",
+    "like_first": "agreement with the first",
+}  # that are printed, and what they mean; all are in the file and in JSON
+PRINTED = ("method", *COLUMNS, "verdict", "seconds")
 NEAR = 0.01  # a difference of costs that says little
 
 
@@ -55,11 +48,12 @@ def run(arguments: Namespace, console: Console) -> dict[str, Any]:
         if arguments.label is not None and not modelling.scores_of(rows, np.zeros(len(rows.data), dtype=int)):
             raise InputError(f"--label {arguments.label}: the column holds one value only, so nothing can be scored.")
         with modelling.noted() as notes:
-            methods, skipped = _able(arguments.methods, rows)
+            filled, told_filled = _filled(arguments.methods, rows)
             n_clusters, selection = modelling.number_of_clusters(arguments, rows, console)
         results, first = [], None
-        for method in methods:
-            result, labels = _result(method, n_clusters, rows, arguments, console)
+        for method in arguments.methods:
+            own = rows if METHODS[method].missing else filled
+            result, labels = _result(method, n_clusters, own, arguments, console)
             first = labels if first is None else first
             results.append(result | {"like_first": float(adjusted_rand_score(first, labels))})
     notes = told_without_values(notes, rows.data, rows.X)
@@ -71,20 +65,23 @@ def run(arguments: Namespace, console: Console) -> dict[str, Any]:
     return {
         "n_clusters": n_clusters,
         "n_rows": len(rows.data),
+        "group": group_word(rows.roles.task),
         "table": table.rows(),
         "judgement": judgement(results),
         "selection": plain_selection(selection),
-        "notes": [*said, *skipped, *modelling.told_number(selection), *notes],
+        "notes": [*said, *told_filled, *modelling.told_number(selection), *notes],
     }
 
 
-def _able(methods: list[str], rows: Prepared) -> tuple[list[str], list[str]]:
-    """Find the methods that can work with these rows, and a note about the others."""
-    unable = [name for name in methods if has_gaps(rows.X) and not METHODS[name].missing]
-    if len(unable) == len(methods):
-        raise modelling.no_missing_values(f"--methods {','.join(methods)}", rows)
-    note = f"Left out, as they cannot take missing values (--impute median fills these): {listed(unable)}."
-    return [name for name in methods if name not in unable], [note] if unable else []
+def _filled(methods: list[str], rows: Prepared) -> tuple[Prepared, list[str]]:
+    """Fill missing values for the methods that cannot take them, by the median of their column, and say so."""
+    unable = [name for name in methods if not METHODS[name].missing]
+    if not has_gaps(rows.X) or not unable:
+        return rows, []
+    X = SimpleImputer(strategy="median", keep_empty_features=True).fit_transform(rows.X)
+    return replace(rows, X=X), [
+        f"Missing values filled by medians for {listed(unable, final=' and ')}, which cannot take them."
+    ]
 
 
 def judgement(results: list[dict[str, Any]]) -> str:
@@ -95,9 +92,8 @@ def judgement(results: list[dict[str, Any]]) -> str:
     others = [result for result in results if result is not best]
     near = [result["method"] for result in others if result["cost"] < best["cost"] + NEAR]
     sentence = (
-        f"Judged by the rows alone, {best['method']} describes these tasks best: its clusters, shared by all tasks, "
-        f"explain {100 * best['explained']:.0f} % of the spread within them, and shifts of whole tasks take "
-        f"{100 * best['shift']:.0f} % of all spread."
+        f"Judged by the rows alone, {best['method']} describes these tasks best: it explains "
+        f"{100 * best['explained']:.0f} % of the spread within them."
     )
     if near:
         sentence += f" {listed(near)} {'is' if len(near) == 1 else 'are'} about as good."
@@ -106,12 +102,13 @@ def judgement(results: list[dict[str, Any]]) -> str:
 
 def lines(result: dict[str, Any]) -> list[str]:
     """Write the result as printed."""
-    table = Table.from_rows(result["table"])
-    key = [f"{name}: {meaning}" for name, meaning in COLUMNS.items() if name in table]
-    key += [f"{word}: {meaning}." for word, meaning in MEANINGS.items() if word in table.get("verdict", [])]
-    said = [result["judgement"], ""] if result["judgement"] else []
+    table, word = Table.from_rows(result["table"]), result["group"]
+    shown = Table({name: table[name] for name in PRINTED if name in table})
+    key = [f"{name}: {meaning.format(tasks=plural(word))}" for name, meaning in COLUMNS.items() if name in table]
+    said = [in_words(result["judgement"], word), ""] if result["judgement"] else []
     top = f"{result['n_rows']} rows, {count(result['n_clusters'], 'cluster')}."
-    return [top, *result["notes"], "", str(table), "", *said, *key]
+    filled = [note for note in result["notes"] if note.startswith("Missing values filled")]
+    return [top, *filled, "", *said, str(shown), "", f"{'; '.join(key)}."]
 
 
 def _result(

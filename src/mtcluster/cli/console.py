@@ -43,11 +43,13 @@ class Console:
             finally:
                 self._bar = None
 
-    def begin(self, text: str) -> None:
-        """Say what is done next."""
+    def begin(self, text: str, *, detail: bool = False) -> None:
+        """Say what is done next; a `detail` is shown by a progress bar alone, not in a log."""
         check()
         if self._bar is not None:
             self._bar.update(self._task, description=text)
+            return
+        if detail:
             return
         passed, left = time.perf_counter() - self.began, ""
         if self.done > 0:
@@ -77,9 +79,9 @@ class Progress(Console):
         super().__init__(quiet=True)
         self.tell = tell
 
-    def begin(self, text: str) -> None:
+    def begin(self, text: str, *, detail: bool = False) -> None:
         """Tell what is done next."""
-        super().begin(text)
+        super().begin(text, detail=detail)
         self.tell({"stage": text, "share": min(self.done / self.total, 1.0)})
 
     def finish(self, units: float) -> None:

@@ -14,14 +14,15 @@ from typing import Any
 
 import numpy as np
 
-from .._utils.tables import Table
 from .._utils.text import count, versions
 from ..core.arrays import Array
 from ..inspection._certainty import plain_selection, plain_stability
-from ..inspection._meaning import CAUTION, NO_STRUCTURE, meaning
+from ..inspection._meaning import meaning
 from ..inspection._relations import Relations, relations
 from ..inspection._report import Report, make_report
+from ..inspection._report.page import with_names
 from ..inspection._subject import subject_of
+from ..inspection._vocabulary import counted, group_word
 from ..model_selection import Selection, Stability
 from . import folder, layout, modelling
 from .cleaning import told
@@ -32,50 +33,92 @@ from .modelling import WRITING
 from .options import Numbers
 from .preparing import READING, Prepared, prepare, told_without_values, without_values
 from .readers import Dataset
+from .ruling import told_ruling
+from .telling import lines
 from .writing import write_results
 
+__all__ = ["lines", "run"]  # what a command is: what it does, and what it prints
 SHORT_CELL = 120  # characters of a cell shown in the report
 MAX_COLUMNS = 1000  # whose names are listed in settings.json
+
+
+class InMemory:
+    """The rows of a fit, all in memory: how they are read and fitted, and what is written of them."""
+
+    hashed = True  # whether checksums of the files are computed
+
+    def __init__(self, arguments: Namespace) -> None:
+        self.arguments = arguments
+
+    @contextmanager
+    def working(self, out: Path) -> Iterator[None]:
+        """Do the work of the block in this process."""
+        yield
+
+    def read(self, console: Console) -> Prepared:
+        """Read the rows, and turn them into numbers."""
+        self.rows = prepare(self.arguments, console)
+        return self.rows
+
+    def fit(self, n_clusters: int, console: Console) -> None:
+        """Fit the model."""
+        method = self.arguments.method
+        self.model, self.described = modelling.fit_model(self.arguments, method, n_clusters, self.rows, console)
+
+    def labelled(self, out: Path) -> tuple[Prepared, Any, Any]:
+        """Return the rows that are described, the model, and what describes its clusters per task."""
+        self.n_rows, self.n_empty = len(self.rows.data), int(np.count_nonzero(without_values(self.rows.X)))
+        return self.rows, self.model, self.described
+
+    def told(self, scores: list[str], notes: list[str]) -> list[str]:
+        """Say how labels agree with known classes, what was read, and what the fit had to say."""
+        said = lines_on_data(self.rows, len(self.described.tasks_))
+        return [*scores, *said, *told_without_values(notes, self.rows.data, self.rows.X)]
+
+    def write(self, out: Path, related: Relations, report: Report, found: Stability | None) -> list[str]:
+        """Write all files but the settings; returns notes."""
+        lines = write_results(out, self.rows, self.model, self.described, related, report, found)
+        if self.rows.previous is not None:
+            table = self.model.changes_.table
+            shares = [round(share, 6) for share in table["share"]]
+            folder.write_csv(out / layout.CHANGES, table | {"share": shares})
+        return lines
 
 
 def run(arguments: Namespace, console: Console) -> dict[str, Any]:
     """Read, preprocess, cluster, and write the folder of the run; returns what is printed."""
     need("skops", "files", "writing a model")
     modelling.check_certificates(arguments)
+    source: Any = InMemory(arguments)
     if is_asked_for(arguments):
-        from .large.fit import run_large
+        from .large.fit import OutOfCore
 
-        return run_large(arguments, console)
-    began = perf_counter()
-    seconds: dict[str, float] = {}
+        source = OutOfCore(arguments)
+    began, seconds = perf_counter(), dict[str, float]()
     units = READING + modelling.units_of(arguments) + WRITING
     new_folder = folder.new_folder(arguments.out, force=arguments.force)
-    with new_folder as out, console.working(units):
+    with new_folder as out, console.working(units), source.working(out):
         with timed(seconds, "read"):
-            rows = prepare(arguments, console)
+            rows = source.read(console)
         with timed(seconds, "fit"), modelling.noted() as notes:
             n_clusters, selection = modelling.number_of_clusters(arguments, rows, console)
-            model, described = modelling.fit_model(arguments, arguments.method, n_clusters, rows, console)
+            source.fit(n_clusters, console)
+        with timed(seconds, "labels"), modelling.noted():
+            rows, model, described = source.labelled(out)
         with timed(seconds, "refits"):
             found = modelling.stability_of(model, rows, arguments, console)
+            ruling = told_ruling(arguments, rows, described)
         console.begin("writing")
-        chosen = modelling.told_number(selection)
-        said = lines_on_data(rows, len(described.tasks_))
-        notes = told_without_values(notes, rows.data, rows.X)
-        lines = [*said, *chosen, *lines_on_scores(rows, described.labels_), *notes]
-        settings = settings_of(arguments, rows, model)
-        settings |= certainty_of(found, selection)
+        scores = lines_on_scores(rows, described.labels_)
+        lines = [*modelling.told_number(selection, found), *source.told(scores, notes)]
+        settings = settings_of(arguments, rows, model, hashed=source.hashed) | certainty_of(found, selection)
         settings["seconds"] = {name: round(value, 2) for name, value in seconds.items()}
-        report = report_of(arguments, rows, described, settings, lines, found)
+        report = report_of(arguments, rows, described, settings, lines, found, ruling=ruling)
         related = relations(described)
-        lines += write_results(out, rows, model, described, related, report, found)
-        if rows.previous is not None:
-            table = model.changes_.table
-            folder.write_csv(out / layout.CHANGES, table | {"share": [round(share, 6) for share in table["share"]]})
+        lines += source.write(out, related, report, found)
         folder.write_settings(out, settings)
         console.finish(WRITING)
-    n_empty = int(np.count_nonzero(without_values(rows.X)))
-    counts = {"n_rows": len(rows.data), "n_clusters": n_clusters, "n_without_values": n_empty}
+    counts = {"n_rows": source.n_rows, "n_clusters": n_clusters, "n_without_values": source.n_empty}
     result = {"out": str(arguments.out), **counts, **found_in(model, described, related, found, report, settings)}
     return result | {"lines": lines, "seconds": round(perf_counter() - began, 2)}
 
@@ -85,42 +128,21 @@ def found_in(
 ) -> dict[str, Any]:
     """Tell what was found, as it is printed."""
     tasks, weights = [str(task) for task in described.tasks_.tolist()], described.fitted_.within_weight
-    sizes = described.cluster_sizes_.round().astype(int).tolist()
+    sizes, subject = described.cluster_sizes_.round().astype(int).tolist(), subject_of(described, "fit")
     return {
         "sizes": dict(zip(tasks, sizes, strict=True)),
         "left_alone": [task for task, weight in zip(tasks, weights, strict=True) if weight == 1],
         "changes": plain_changes(model),
         "relations": [row | {"support": float(f"{row['support']:.6g}")} for row in related.rows()],
         "found": related.sentences,
-        "meaning": meaning(subject_of(described, "fit"), related.sentences, found),
+        "meaning": meaning(subject, related.sentences, found),
+        "clusters": [with_names(line, report.summary["names"]) for line in report.summary["sentences"]],
+        "context": report.summary["meaning"],
+        "group": report.summary["group"],
         "check": settings["check"],
         "missing": report.summary["missing"],
         **{name: settings[name] for name in ("verdict", "stability", "selection")},
     }
-
-
-def lines(result: dict[str, Any]) -> list[str]:
-    """Write the result as printed."""
-    sizes = [{"task": task} | {f"cluster {j}": n for j, n in enumerate(own)} for task, own in result["sizes"].items()]
-    totals = f"{result['n_rows']} rows in {count(len(sizes), 'task')}, {count(result['n_clusters'], 'cluster')}"
-    said = [f"{totals}, {result['seconds']:.1f} s.", *result["meaning"], "", str(Table.from_rows(sizes)), ""]
-    if result["changes"] is not None:
-        said += ["Since the previous fit:", *result["changes"]["sentences"]]
-    if result["left_alone"]:
-        alone = ", ".join(result["left_alone"])
-        said.append(f"Clustered separately, as they have too little in common with the other tasks: {alone}.")
-    if result["stability"] is not None:
-        said += result["stability"]["sentences"][1:2]
-    said += [*result["lines"], *(result["missing"] or {"sentences": []})["sentences"]]
-    if result["verdict"] == NO_STRUCTURE:
-        said.append(CAUTION)
-    return [*said, *written(result["out"])]
-
-
-def written(out: str) -> list[str]:
-    """Write a sentence on the files of a folder."""
-    there = [name for name in layout.KNOWN if Path(out, name).exists()]
-    return [f"Written to {out}: {', '.join(there)}. Open report.html in a browser."]
 
 
 def plain_changes(model: Any) -> dict[str, Any] | None:
@@ -157,10 +179,14 @@ def lines_on_scores(rows: Prepared, labels: Array) -> list[str]:
     scores = {name: f"{100 * score:.1f} %" for name, score in modelling.scores_of(rows, labels).items()}
     if not scores:
         return []
-    return [
+    known = [] if rows.data.classes is None else rows.data.classes.tolist()
+    more = len(np.unique(labels[labels >= 0])) > len({one for one in known if one is not None})
+    line = (
         "Known classes were not used for clustering. On average {accuracy} of the rows of a task agree with them (NMI "
-        "{nmi}), and {joint_accuracy} with one matching of clusters and classes for all tasks.".format(**scores)
-    ]
+        "{nmi}), and {joint_accuracy} with one matching of clusters and classes for all tasks."
+    )
+    pure = " There are more clusters than classes: {purity} have the class of most rows of their cluster (purity)."
+    return [(line + pure * more).format(**scores)]
 
 
 def settings_of(arguments: Namespace, rows: Prepared, model: Any, *, hashed: bool = True) -> dict[str, Any]:
@@ -204,21 +230,23 @@ def report_of(
     lines: list[str],
     found: Stability | None,
     names: dict[int, str] | None = None,
+    ruling: list[str] | None = None,
 ) -> Report:
-    """Make the report of a model; `names` are those of clusters."""
+    """Make the report of a model; `names` are those of clusters, `ruling` what is said of columns that make them."""
     n_clusters, n_tasks = described.n_clusters_, len(described.tasks_)
     return make_report(
         described,
         ids=rows.data.ids,
         feature_names=rows.features,
-        title=arguments.title or f"{count(n_clusters, 'cluster')} in {count(n_tasks, 'data set')}",
-        data={"files": settings["files"], "lines": lines},
+        title=arguments.title or f"{count(n_clusters, 'cluster')} in {counted(n_tasks, group_word(rows.roles.task))}",
+        data={"files": settings["files"], "lines": lines} | ({} if ruling is None else {"found": ruling}),
         cells=_cells(rows.data) if rows.data.is_table and not rows.anonymous else None,
         X=_in_units(rows),
         in_units=rows.preprocessor.inverse_transform_centers,
         classes=None if rows.data.classes is None else rows.data.classes.tolist(),
         cluster_names=names,
         anonymous=rows.anonymous,
+        group=rows.roles.task,
         stability=found,
         selection=settings["selection"],
         settings=settings,

@@ -168,7 +168,7 @@ def _print(arguments: argparse.Namespace, result: dict[str, Any], lines: Callabl
         if arguments.json:
             say(as_json(result))
         elif not arguments.quiet or arguments.command in ("check", "compare"):
-            say("\n".join(lines(result)))
+            say("\n".join(lines(result)).replace("\u00a0", " "))  # lines of a terminal are not broken there
         if sys.stdout is not None:
             sys.stdout.flush()
     except BrokenPipeError:  # such as `mtcluster fit ... | head`

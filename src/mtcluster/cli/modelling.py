@@ -67,9 +67,9 @@ def _numbers(asked: str | Numbers, tasks: Array) -> Numbers:
     return Numbers(2, min(COMPARED_NUMBERS, n // 2))
 
 
-def told_number(selection: Selection | None) -> list[str]:
+def told_number(selection: Selection | None, found: Stability | None = None) -> list[str]:
     """Write a sentence on how the number of clusters was chosen."""
-    return [] if selection is None else [number_sentence(selection, selection.best)]
+    return [] if selection is None else [number_sentence(selection, selection.best, found)]
 
 
 def units_of(arguments: Namespace, n_methods: int = 1) -> float:
@@ -139,7 +139,7 @@ class Listener:
     def __call__(self, step: str, **details: Any) -> None:
         """Show a step."""
         if step == "decide":
-            self.console.begin(f"{self.method}: deciding from the data how much tasks share")
+            self.console.begin(f"{self.method}: deciding from the data how much tasks share", detail=True)
         if step == "fit":
             self.console.finish(FITTING - 1)
             self.n_stages = details["n_stages"]
@@ -147,7 +147,7 @@ class Listener:
             fraction = details["fraction"]
             stage = {0: "warm-up", 1: "all rows"}.get(fraction, f"easiest {100 * fraction:.0f} %")
             self.console.finish(1 / self.n_stages)
-            self.console.begin(f"{self.method}: {stage}, objective {details['objective']:.5g}")
+            self.console.begin(f"{self.method}: {stage}, objective {details['objective']:.5g}", detail=True)
 
 
 @contextmanager
@@ -247,7 +247,8 @@ def scores_of(rows: Prepared, labels: Array) -> dict[str, float]:
         return {}
     scores = task_scores(classes, labels, tasks)
     means = {name: float(np.mean(scores[name])) for name in ("accuracy", "nmi")}
-    return means | {"joint_accuracy": joint_accuracy(classes, labels, tasks)}
+    purest = sum(int(np.unique(classes[labels == j], return_counts=True)[1].max()) for j in np.unique(labels))
+    return means | {"joint_accuracy": joint_accuracy(classes, labels, tasks), "purity": purest / len(labels)}
 
 
 @contextmanager

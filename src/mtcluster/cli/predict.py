@@ -22,18 +22,29 @@ from .modelling import WRITING, noted
 from .preparing import READING, points_asked, told_without_values, without_values
 from .readers import LISTS, ColumnRoles, Dataset, read_files, reader_of, with_columns
 
+Labelled = tuple[int, dict[str, int], int, list[str]]  # rows, rows by cluster, rows without any value, and notes
+
 
 def run(arguments: Namespace, console: Console) -> dict[str, Any]:
     """Read the files as in the fit, label their rows, and write the labels."""
     contents = load_model(arguments.model)
-    model, preprocessor = contents["model"], contents["preprocessor"]
+    model = contents["model"]
     if not hasattr(model, "predict"):
         problem = f"{type(model).__name__} cannot label new rows"
         raise InputError(f"{arguments.model}: {problem}; fit with a --method such as spmtc.")
+    label = _label_files
     if arguments.out_of_core:
-        from .large.predict import run_large
+        from .large.predict import label_files as label
+    n_rows, sizes, n_empty, notes = label(arguments, contents, console)
+    for note in notes:
+        console.note(f"note: {note}")
+    told = {"n_new": sizes.get("-1", 0) - n_empty, "n_without_values": n_empty, "notes": notes}
+    return {"out": str(arguments.out), "n_rows": n_rows, "sizes": sizes} | told
 
-        return run_large(arguments, contents, console)
+
+def _label_files(arguments: Namespace, contents: dict[str, Any], console: Console) -> Labelled:
+    """Label the rows of files in memory, and write a CSV file."""
+    model, preprocessor = contents["model"], contents["preprocessor"]
     with folder.new_file(arguments.out, force=arguments.force) as out, console.working(READING + WRITING):
         console.begin(f"reading {count(len(arguments.files), 'file')}")
         data = read_like_fit(arguments, contents)
@@ -45,15 +56,10 @@ def run(arguments: Namespace, console: Console) -> dict[str, Any]:
         with noted() as warned, input_errors():
             columns = _labelled(model, X, data)
         folder.write_csv(out, columns, raw=arguments.raw)
-    notes = [*data.notes, *unseen, *told_without_values(warned, data, X)]
-    for note in notes:
-        console.note(f"note: {note}")
     found, counts = np.unique(columns["cluster"], return_counts=True)
     sizes = {str(j): int(n) for j, n in zip(found.tolist(), counts, strict=True)}
-    n_empty = int(np.count_nonzero(without_values(X)))
-    n_new = sizes.get("-1", 0) - n_empty
-    told = {"n_new": n_new, "n_without_values": n_empty, "notes": notes}
-    return {"out": str(arguments.out), "n_rows": len(data), "sizes": sizes} | told
+    notes = [*data.notes, *unseen, *told_without_values(warned, data, X)]
+    return len(data), sizes, int(np.count_nonzero(without_values(X))), notes
 
 
 def lines(result: dict[str, Any]) -> list[str]:
@@ -136,8 +142,13 @@ def _labelled(model: Any, X: Any, data: Dataset) -> dict[str, Any]:
 
 def _outlier_scores(model: Any, losses: Array, tasks: Array) -> Array:
     """Losses as multiples of the usual loss in the fit, of the same task if it was in the fit."""
-    fitted, codes = host(model.losses_), host(model.fitted_.rows.tasks)
-    usual = {str(task): usual_loss(fitted[codes == k]) for k, task in enumerate(model.tasks_.tolist())}
-    other = usual_loss(fitted)
-    scale = np.array([usual.get(task, other) for task in tasks.tolist()])
+    known = np.array([str(task) for task in model.tasks_.tolist()])
+    usual = usual_losses(host(model.losses_), known[host(model.fitted_.rows.tasks)])
+    scale = np.array([usual.get(task, usual[""]) for task in tasks.tolist()])
     return losses / np.where(scale > 0, scale, 1)
+
+
+def usual_losses(losses: Array, tasks: Array) -> dict[str, float]:
+    """Find the usual loss of each task, given those of some rows and their tasks; that of all tasks is called ""."""
+    own = {str(task): usual_loss(losses[tasks == task]) for task in np.unique(tasks).tolist()}
+    return own | {"": usual_loss(losses)}

@@ -65,9 +65,7 @@ def prepare(arguments: Namespace, console: Console) -> Prepared:
     refuse_stops(findings, data.name)
     checking = replace(checking, written=data.written)
     findings = without_names(findings) if anonymous else findings
-    if findings:
-        said = lines_of(findings)
-        console.note("\n".join([f"The check has {count(len(findings), 'finding')} (`mtcluster check`):", *said]))
+    tell(findings, console)
     left_out = [name for one in findings for name in one.columns if name not in data.names and name not in roles.drop]
     roles = replace(roles, drop=(*roles.drop, *dict.fromkeys(left_out)))
     words = stop_words(arguments.stop_words)
@@ -93,11 +91,23 @@ def read(arguments: Namespace) -> tuple[ColumnRoles, Dataset]:
     """Read the rows of the files, and what their columns are used for."""
     if arguments.task is not None and arguments.task == arguments.label:
         raise InputError(f"--task and --label are both {arguments.task!r}: known classes are a column of their own.")
-    lists: dict[str, Any] = {name: tuple(getattr(arguments, name) or ()) for name in LISTS}
-    roles = ColumnRoles(arguments.task, arguments.id, arguments.label, **lists)
-    roles = replace(roles, encoding=arguments.encoding, sheet=arguments.sheet, max_bytes=arguments.max_bytes)
-    roles = replace(roles, skip=arguments.skip, points=points_asked(arguments))
+    roles = roles_of(arguments)
     return roles, read_files(arguments.files, roles)
+
+
+def roles_of(arguments: Namespace) -> ColumnRoles:
+    """Tell what columns are used for, and how files are read, as options say."""
+    lists: dict[str, Any] = {name: tuple(getattr(arguments, name) or ()) for name in LISTS}
+    how = {name: getattr(arguments, name) for name in ("encoding", "sheet", "max_bytes", "skip")}
+    roles = ColumnRoles(arguments.task, arguments.id, arguments.label, **lists)
+    return replace(roles, **how, points=points_asked(arguments))
+
+
+def tell(findings: list[Finding], console: Console) -> None:
+    """Show what the check before a fit has found."""
+    if findings:
+        said = lines_of(findings)
+        console.note("\n".join([f"The check has {count(len(findings), 'finding')} (`mtcluster check`):", *said]))
 
 
 def points_asked(arguments: Namespace) -> bool:

@@ -21,7 +21,7 @@ from .gaps import by_itself, columns_there
 from .geometry import Geometry, Spread
 from .model import Model, State
 from .mstep import proportions_of, whole_sums
-from .novelty import TRIM, Flags, Ordinary, counted, loss_scales
+from .novelty import TRIM, Flags, Ordinary, counted, far_groups, loss_scales
 from .placing import Effects, Modes, Position, apart_from, find_modes, find_position
 from .sampling import Sampling, take_few
 from .sharing import Offsets, Sharing, divided
@@ -125,6 +125,7 @@ def join(
     flags, how = replace(flags, groups=groups), Follow(able)
     for _ in range(TRIMMED):
         flags, _ = _limited(rows, model, centers, flags, new, widths * enough, ordinary)
+        flags = replace(flags, groups=far_groups(rows, model, centers.take("R", 0), flags))
         weights = counted(rows, model, centers.take("R", 0), flags)
         centers = _rounds(rows, weights, model, centers, how, FEW_ROUNDS if smooth else JOIN_ROUNDS).centers
     if model.membership.diagonal and c > 1:

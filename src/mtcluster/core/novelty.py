@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from .arrays import Array
+from .arrays import Array, host
 from .blocks import Blocks, PerRow, Place, RowSource, Weight
 from .centers import Centers
 from .gaps import without_values
@@ -147,6 +147,33 @@ def _beside(model: Model, centers: Centers, verdict: Flags) -> tuple[Model, Cent
     plain = Model(c + most, Shrink.of(1.0), 1, holds=held, geometry=model.geometry.tied)
     nowhere = Offsets.none().take("R", 0)
     return plain, Centers(None, None, points, points[0], points[0], held[0], nowhere, geometry)
+
+
+def far_groups(rows: RowSource, model: Model, centers: Centers, verdict: Flags) -> dict[int, Array]:
+    """Return the groups of each task most rows of which exceed the limit of the task, by the clusters alone."""
+    beside = _beside(model, centers, verdict)
+    if beside is None or not np.isfinite([verdict.limits[k] for k in verdict.groups]).all():  # nothing is known
+        return verdict.groups
+    found = rows.apply(partial(_beyond, model=model, centers=centers, beside=beside, limits=verdict.limits))[-1]
+    far = {k: own[2 * found[1, k, : len(own)] > found[0, k, : len(own)]] for k, own in verdict.groups.items()}
+    return {k: own for k, own in far.items() if len(own)}
+
+
+def _beyond(
+    place: Place, *, model: Model, centers: Centers, beside: tuple[Model, Centers], limits: Array
+) -> tuple[Array]:
+    """Compute (2, m, g) the weight of the rows of each group, and of those whose loss is above the limit."""
+    Ls, nearest = (
+        [host(one) for one in read_out(place, model=of, centers=at)[i]]
+        for i, of, at in ((1, model, centers), (0, *beside))
+    )
+    c, most = model.n_clusters, beside[0].n_clusters - model.n_clusters
+    found = np.zeros((2, len(Ls), most))
+    for k, (L, own, block) in enumerate(zip(Ls, nearest, place.blocks, strict=True)):
+        new, u = own >= c, np.asarray(host(block.u), dtype=np.float64)
+        for i, w in enumerate((u[new], u[new] * (L[new] > limits[k]))):
+            found[i, k] = np.bincount(own[new] - c, weights=w, minlength=most)
+    return (found,)
 
 
 def counted(rows: RowSource, model: Model, centers: Centers, verdict: Flags) -> PerRow:

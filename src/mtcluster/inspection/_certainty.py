@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -13,6 +14,10 @@ from ._words import plain, rounded
 LOW = (0.5, 0.9)  # confidence of rows below which a report counts them
 STABILITY = ("verdict", "overall", "reference", "cluster_stability")  # what no result of `stability` lacks
 SELECTION = ("n_clusters", "named", "reason", "table", "tree")
+KEPT = re.compile(
+    r"; with the sharpest, \d+, [^,;:]+ of the rows keep their cluster in halves(?=\.)"
+    r"|(?<=:) [^,;:]+ of the rows keep their cluster in halves of the data,(?: and)?"
+)
 NOT_MEASURED = (
     "How sure: not measured. mtcluster.model_selection.stability(model, X, tasks=tasks) measures it, and "
     "explain(stability=...) tells what it found."
@@ -96,11 +101,20 @@ def _rows(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     return [{name: plain(float(f"{v:.6g}") if isinstance(v, float) else v) for name, v in row.items()} for row in rows]
 
 
-def number_sentence(selection: Any, n_clusters: int) -> str:
+def number_sentence(selection: Any, n_clusters: int, stability: Any = None) -> str:
     """Tell how the number of clusters was chosen."""
+    reason = reason_of(selection, stability)
     if selection.n_clusters is None:
-        return f"Number of clusters: {selection.reason} The sharpest number, {n_clusters}, was taken."
-    return f"Number of clusters, chosen from the data: {selection.reason}"
+        return f"Number of clusters: {reason} The sharpest number, {n_clusters}, was taken."
+    return f"Number of clusters, chosen from the data: {reason}"
+
+
+def reason_of(selection: Any, stability: Any) -> str:
+    """Tell why a number was chosen; what was measured for the fit itself takes the place of what was for the choice.
+
+    The choice fits other halves, so that its share of rows that keep their cluster is another estimate of the same.
+    """
+    return str(selection.reason) if stability is None else KEPT.sub("", selection.reason)
 
 
 def certainty_sentences(stability: Any) -> list[str]:

@@ -110,26 +110,26 @@ def explain(model: Any, stability: Any = None) -> Explanation:
         raise TypeError(f"explain needs a fitted SPMTC, LSSMTC or ASI; got {type(model).__name__}.")
     check_stability(stability, subject.shape[1], len(subject.fitted.rows.labels))
     sure = [] if subject.matching and stability is None else certainty_sentences(stability)  # it cannot be measured
-    return Explanation(describe(subject, subject.decisions) | ({"How sure": sure} if sure else {}))
+    return Explanation(describe(subject, subject.decisions, stability) | ({"How sure": sure} if sure else {}))
 
 
-def describe(subject: Subject, made: Decisions) -> dict[str, list[str]]:
+def describe(subject: Subject, made: Decisions, stability: Any = None) -> dict[str, list[str]]:
     """Say what was decided: sentences on the fit itself, by decision."""
     fitted, changes, drift = subject.fitted, subject.changes, subject.drift
     m, n, joined = len(fitted.tasks), subject.n_rows, bool(subject.joined.any())
     size = f"{count(subject.n_clusters, 'cluster')} in {count(m, 'task')}, {count(n, 'row')}"
     told = {"Model": [f"{subject.method}: {size}{' of the new data' * joined}."], "Missing values": _missing(subject)}
     if subject.selection is not None:
-        told["Number of clusters"] = [number_sentence(subject.selection, subject.n_clusters)]
+        told["Number of clusters"] = [number_sentence(subject.selection, subject.n_clusters, stability)]
     earlier = joined or drift is not None  # then the rows are not those that the fit started from
     told["Start"] = [_start(made, made.search.n_rows if earlier and made.search is not None else n, m)]
     if made.within_weight_reason != "none":
         told["Metric"] = [_metric(made)]
-        told["Sharing"] = _sharing(made, fitted.within_weight, subject.tasks)
+        told["Sharing"] = _sharing(made, subject)
         told["Task offsets"] = [_offset(made, subject)]
     told |= {"Matching": matching_sentences(subject.matching), "Joined after the fit": _joined(subject)}
-    told["Coupling"] = [f"Coupling: {made.coupling}. {COUPLINGS[made.coupling].explanation}"]
-    told["Memberships"] = [_membership(made)]
+    told["Shared centres"] = [f"Shared centres: {COUPLINGS[made.coupling].explanation} (coupling={made.coupling!r})"]
+    told["Rows and clusters"] = [_membership(made)]
     told["Fit"] = [_iterations(made, fitted.rows.fractions, fitted.n_iter)]
     if drift is not None:
         calls = count(drift.n_batches, "call")
@@ -196,7 +196,8 @@ def _metric(made: Decisions) -> str:
     return f"Metric: Euclidean, because {EUCLIDEAN[made.metric_reason]}."
 
 
-def _sharing(made: Decisions, weights: Any, tasks: list[Any]) -> list[str]:
+def _sharing(made: Decisions, subject: Subject) -> list[str]:
+    weights, tasks = subject.fitted.within_weight, subject.tasks
     if made.within_weight_reason == "one task":
         return ["Sharing: none, because there is one task."]
     if made.within_weight_reason == "geometry":
@@ -208,7 +209,7 @@ def _sharing(made: Decisions, weights: Any, tasks: list[Any]) -> list[str]:
     if made.within_weight_reason == "set" or made.search is None:
         return [f"Sharing: within_weight={weights[0]:g}, as set."]
     found = made.search
-    told = [f"{task!r} ({words})" for task, words in zip(tasks, _evidence(found), strict=False)]  # others joined later
+    told = [f"{tasks[k]!r}{_likeness(subject, k)}" for k in range(len(found.relatedness))]  # others joined later
     together, alone = ([text for text, w in zip(told, weights, strict=False) if (w == 1) == left] for left in (0, 1))
     lines = [f"Sharing: {_drawn(found, weights[weights < 1])} {named('task', together)}."] if together else []
     if alone:
@@ -219,9 +220,10 @@ def _sharing(made: Decisions, weights: Any, tasks: list[Any]) -> list[str]:
     return [*lines, "  Relatedness is that to the most similar task, at most 1, by the clusters that both hold."]
 
 
-def _evidence(found: SearchEvidence) -> list[str]:
-    """Say how like each task is to the one most like it."""
-    return [f"relatedness {max(value, 0):.2f}" for value in found.relatedness]
+def _likeness(subject: Subject, k: int) -> str:
+    """Say how like a task is to the one most like it, if it can be compared with any."""
+    known = subject.comparable[k] & (np.arange(len(subject.tasks)) != k)
+    return f" (relatedness {related(float(subject.fitted.relatedness[k][known].max()))})" if known.any() else ""
 
 
 def _drawn(found: SearchEvidence, weights: Any) -> str:
@@ -258,7 +260,7 @@ def _largest_offset(subject: Subject) -> str:
 
 def _membership(made: Decisions) -> str:
     how = ", as set" if made.membership_reason == "set" else " by default"
-    return f"Memberships: {made.membership}{how}. {FORMS[made.membership].explanation}"
+    return f"Rows and clusters: {FORMS[made.membership].explanation} (membership={made.membership!r}{how})"
 
 
 def _iterations(made: Decisions, fractions: Any, n_iter: int) -> str:

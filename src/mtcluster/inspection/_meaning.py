@@ -11,6 +11,7 @@ from ._subject import Subject
 from ._words import percent
 
 CHOSEN = ("set", "evidence")  # reasons for which the location of tasks is treated as it is, out of two ways
+TOLD = ("Present in", "Private to", "Absent:", "Every cluster")  # what the sentences on clusters tell, too
 LITTLE = 0.01  # share of the rows that makes no difference
 NO_STRUCTURE = VERDICTS[-1]
 CAUTION = (
@@ -26,6 +27,12 @@ def meaning(subject: Subject, holding: Sequence[str], stability: Any = None) -> 
     """
     found = plain_stability(stability)
     return [*_location(subject, found), *holding, *_sure(found)]
+
+
+def context(subject: Subject, holding: Sequence[str], stability: Any = None) -> list[str]:
+    """Say what clusters are relative to, and what the sentences on clusters leave open about who holds which."""
+    others = [line for line in holding if not line.startswith(TOLD)]
+    return [*_location(subject, plain_stability(stability)), *others]
 
 
 def _location(subject: Subject, found: dict[str, Any] | None) -> list[str]:

@@ -17,14 +17,20 @@ from ._charts import (
 )
 from ._drift import plot_drift
 from ._map import plot_tasks
+from ._pictures import plot_dendrogram, plot_embedding, plot_features, plot_flow, plot_silhouette
 
 __all__ = [
     "plot_cluster_sizes",
+    "plot_dendrogram",
     "plot_drift",
+    "plot_embedding",
+    "plot_features",
+    "plot_flow",
     "plot_objective",
     "plot_pace",
     "plot_relatedness",
     "plot_selection",
+    "plot_silhouette",
     "plot_stability",
     "plot_tasks",
 ]

@@ -36,6 +36,9 @@ def written(draft: Draft) -> Iterator[Finding]:
     """Numbers with decimal commas, signs between thousands, per cent signs or currencies."""
     readings = {name: reading_of(draft.X[name], draft.missing) for name in draft.X.columns if name not in draft.text}
     found = {name: one for name, one in readings.items() if one is not None and not one.plain}
+    if any(one.kind == "dropped_rows" for one in draft.findings):  # their texts stood among numbers
+        plain = [name for name, one in readings.items() if one is not None and one.plain]
+        draft.X = draft.X.assign(**{name: as_written(draft.X[name], POINTS, draft.missing) for name in plain})
     signs = decimal_signs(one for one in readings.values() if one is not None)
     if not draft.typed and any(has_decimals(draft.X[name]) for name in draft.X.columns):
         signs.add(".")

@@ -20,7 +20,7 @@ def test_counts_by_task_and_the_best_matching(patients):
         assert part["rows"][0] == np.bincount(labels[own], minlength=3).tolist()
     assert found["best"] == linear_sum_assignment(-np.array(found["rows"]))[1].tolist()
     known = sum(value is not None for value in given)
-    assert f"of the {known} examples whose class is known" in found["sentences"][0]
+    assert f"of the {known} rows whose class is known" in found["sentences"][0]
 
 
 def test_many_classes_are_counted_together(patients, monkeypatch):

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from mtcluster.certainty import MEANINGS
 from mtcluster.datasets import make_multitask_blobs
 from mtcluster.inspection import LabelDescription, make_report
 from mtcluster.inspection._certainty import plain_selection, plain_stability
-from mtcluster.inspection._report import advice, clusters, examples
+from mtcluster.inspection._report import advice, clusters, examples, sentences
 from mtcluster.inspection._subject import subject_of
 from mtcluster.inspection._words import number, percent, plain, text
 
@@ -85,8 +86,6 @@ def test_tasks_left_alone_have_no_part_in_what_is_shared(blob_model):
 def test_features_come_largest_first_above_and_then_below():
     found = clusters.standing_out(np.array([0.5, -3.0, 2.0, 0.001, -1.0]), np.zeros(5), list("abcde"), 2)
     assert [(f["name"], f["difference"]) for f in found] == [("c", 2.0), ("a", 0.5), ("b", -3.0), ("e", -1.0)]
-    assert clusters.in_short(found, 0.0) == "high c, a; low b, e"
-    assert clusters.in_short(found, 1e9) == "close to the overall mean: no feature stands out"
 
 
 def test_features_are_compared_in_widths_of_a_cluster_with_a_shared_metric(blob_model):
@@ -103,7 +102,7 @@ def test_features_are_compared_in_widths_of_a_cluster_with_a_shared_metric(blob_
     subjects = [subject_of(model, "a test") for model in (blob_model, turned)]
     first, second = (clusters.features(subject, list("abcdef")) for subject in subjects)
     for one, other in zip(first["clusters"], second["clusters"], strict=True):
-        assert one["in_short"] == other["in_short"]
+        assert [f["name"] for f in one["shared"]] == [f["name"] for f in other["shared"]]
         np.testing.assert_allclose(*([f["difference"] for f in found["shared"]] for found in (one, other)), rtol=1e-3)
 
 
@@ -266,7 +265,7 @@ def test_a_map_of_many_rows_shows_some_and_says_so(blob_model, monkeypatch):
     monkeypatch.setattr(examples, "POINTS", 50)
     shown = summarize(blob_model)["map"]
     assert len(shown["cluster"]) == len(shown["row"]) == 50
-    assert shown["note"].startswith("50 of 120 examples")
+    assert shown["note"].startswith("50 of 120 rows")
     assert shown["cluster"] == blob_model.labels_[shown["row"]].tolist()
 
 
@@ -434,12 +433,12 @@ def test_nothing_stands_out_where_nothing_does():
             {"certainty": {"clusters": [{"cluster": 0, "stability": None}, {"cluster": 1, "stability": 0.7}]}},
             "Found again less often than the others: cluster 1.",
         ),
-        ({"sizes": {"empty": [1]}}, "1 cluster has no examples."),
+        ({"sizes": {"empty": [1]}}, "1 cluster has no rows."),
         (
             {"features": {"clusters": [{"cluster": 0, "share": 0.81}, {"cluster": 1, "share": 0.19}]}},
-            "Cluster 0 contains 81\u00a0% of all examples.",
+            "Cluster 0 contains 81\u00a0% of all rows.",
         ),
-        ({"sizes": {"shares": [[0.5, 0.5], [0.1, 0.9]]}}, "Almost all examples in one cluster: “b” (90\u00a0%)."),
+        ({"sizes": {"shares": [[0.5, 0.5], [0.1, 0.9]]}}, "Almost all rows in one cluster: “b” (90\u00a0%)."),
         ({"sizes": {"alone": [2]}}, "Little in common with the other tasks, so left alone: “c”."),
         (
             {"relatedness": {"matrix": [[1, 0.3, 0.2], [0.3, 1, 0.1], [0.2, 0.1, 1]]}},
@@ -463,7 +462,7 @@ def test_nothing_stands_out_where_nothing_does():
         ),
         (
             {"examples": {"far_share": 0.05}},
-            "5\u00a0% of the examples have at least 10 times the typical loss of their task.",
+            "5\u00a0% of the rows have at least 10 times the typical loss of their task.",
         ),
         (
             {"features": {"leading": {"name": "iron", "share": 0.9}}},
@@ -482,7 +481,7 @@ def test_scales_of_features_are_no_matter_with_a_shared_metric():
 def test_a_task_that_holds_one_cluster_is_no_news_where_that_was_decided():
     alone = {"shares": [[0.5, 0.5], [0.0, 1.0]], "relations": [["shared"] * 2, ["absent", "shared"]]}
     assert found_in(sizes=alone) == ["Nothing stands out."]
-    assert found_in(sizes=alone | {"decided": False}) == ["Almost all examples in one cluster: “b” (100\u00a0%)."]
+    assert found_in(sizes=alone | {"decided": False}) == ["Almost all rows in one cluster: “b” (100\u00a0%)."]
 
 
 def test_tasks_that_cannot_be_compared_are_not_called_unlike():
@@ -539,3 +538,61 @@ def test_anything_becomes_json():
     assert found["a"] == [None]
     assert found["b"] == "array of shape (3,)"
     assert found["c"] == [1, True, None]
+
+
+# One sentence for each cluster
+
+
+def like(*features, unit="fit"):
+    """What a sentence says of a cluster with these columns."""
+    shared = [
+        {"name": name, "kind": kind, "difference": here - rest, "here": here, "rest": rest}
+        for name, kind, here, rest in features
+    ]
+    effects = SimpleNamespace(unit=unit, effect=None)
+    return sentences._like(shared, SimpleNamespace(features=[], fields=[]), effects, 0)
+
+
+def test_columns_are_told_in_words_and_units():
+    assert like(("bill_length_mm", "number", 38.2, 46.0)) == "short bill (38.2 mm; others 46)"
+    assert like(("body mass [g]", "number", 5000, 4000)) == "heavy body (5\u00a0000 g; others 4\u00a0000)"
+    assert like(("age", "number", 61, 30)) == "old (age 61; others 30)"
+    assert like(("fare", "number", 7.5, 30)) == "low fare (7.5; others 30)"
+    assert like(("distance", "number", 9, 3)) == "long distance (9; others 3)"
+    assert like() == "close to the average of all rows"
+
+
+def test_categories_are_told_by_their_share_and_never_as_columns():
+    share = ("sex = FEMALE", "share", 0.9, 0.4), ("sex = MALE", "share", 0.1, 0.6)
+    assert like(*share) == "mostly female (90\u00a0%; others 40\u00a0%)"
+    assert like(("kind = a b", "share", 1.0, 0.2)) == "all a b (100\u00a0%; others 20\u00a0%)"
+    assert like(("smoker = no", "share", 0.4, 0.1)) == "more often smoker no (40\u00a0%; others 10\u00a0%)"
+    assert like(("town = Rome", "share", 0.0, 0.5)) == "no Rome (0\u00a0%; others 50\u00a0%)"
+    assert like(("town = Rome", "share", 0.5, 0.45)) == "close to the average of all rows"
+
+
+def test_where_a_cluster_is_is_told_in_the_word_for_the_groups():
+    def where(*held, names=("Biscoe", "Dream", "Torgersen", "Elba", "Capri", "Ischia", "Procida")):
+        return sentences._where(np.array(held, dtype=bool), "island", list(names)[: len(held)])
+
+    assert where(1) == ""
+    assert where(1, 1) == "on both islands"
+    assert where(1, 1, 1) == "on all islands"
+    assert where(0, 1, 0) == "on Dream only"
+    assert where(1, 1, 0) == "on Biscoe and Dream"
+    assert where(1, 1, 1, 1, 1, 0, 0) == "on all islands but Ischia and Procida"
+    assert where(1, 1, 1, 1, 0, 0, 0) == "on 4 of 7 islands"
+
+
+def test_a_column_of_two_values_that_makes_the_clusters_is_named():
+    pandas = pytest.importorskip("pandas")
+    rng, sex = np.random.default_rng(0), np.repeat(["f", "m"], 40)
+    table = pandas.DataFrame({"age": rng.normal(size=80), "sex": sex})
+    names = ["age", "sex = f", "sex = m"]
+    X = np.column_stack([table["age"], sex == "f", sex == "m"]).astype(float)
+    made = summarize(LabelDescription().fit(X, (sex == "m").astype(int)), X=table, feature_names=names)
+    assert made["meaning"][0].startswith(
+        "Column “sex” has two values and makes clusters by itself: 100\u00a0% of the rows"
+    )
+    other = summarize(LabelDescription().fit(X, (table["age"] > 0).astype(int)), X=table, feature_names=names)
+    assert not any("by itself" in line for line in other["meaning"])

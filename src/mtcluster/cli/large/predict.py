@@ -20,18 +20,18 @@ from ..console import Console
 from ..errors import InputError, input_errors
 from ..folder import placing, tidy_up
 from ..modelling import WRITING, noted
-from ..predict import checking_of, unseen_categories
+from ..predict import Labelled, checking_of, unseen_categories, usual_losses
 from ..preparing import READING
 from ..readers import ColumnRoles
 from . import passes, place
 from .pieces import large_groups
 from .preparing import arrays_of, named
 from .table import Pieces, opened
-from .writing import How, belonging_name, usual_losses, without_values, write_labels
+from .writing import How, belonging_name, without_values, write_labels
 
 
-def run_large(arguments: Namespace, contents: dict[str, Any], console: Console) -> dict[str, Any]:
-    """Label the rows of files piece by piece; returns what is printed."""
+def label_files(arguments: Namespace, contents: dict[str, Any], console: Console) -> Labelled:
+    """Label the rows of files piece by piece, and write a folder of Parquet files."""
     if not contents["preprocessor"].is_table_:
         raise InputError(f"--out-of-core reads tables, and {arguments.model} was fitted to a matrix: leave it out.")
     with (
@@ -56,13 +56,9 @@ def run_large(arguments: Namespace, contents: dict[str, Any], console: Console) 
         with noted() as warned, input_errors():
             sizes = _labelled(out, table, model, X, tasks).sum(axis=0).tolist()
         console.finish(WRITING)
-    notes += warned
-    for note in notes:
-        console.note(f"note: {note}")
     *clusters, n_new, n_empty = sizes
     said = {str(j): n for j, n in [(-1, n_new + n_empty), *enumerate(clusters)] if n}
-    told_all = {"n_new": n_new, "n_without_values": n_empty, "notes": notes}
-    return {"out": str(arguments.out), "n_rows": table.n_rows, "sizes": said} | told_all
+    return table.n_rows, said, n_empty, [*notes, *warned]
 
 
 def _labelled(out: Path, table: Pieces, model: Any, X: Any, tasks: Any) -> Any:

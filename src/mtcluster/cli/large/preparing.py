@@ -14,15 +14,15 @@ import numpy as np
 from ..._utils.text import count, listed
 from ...preprocessing import Finding, TablePreprocessor
 from ...preprocessing._columns import counts_listed
-from ...preprocessing._findings import lines_of, shown
+from ...preprocessing._findings import shown
 from ...preprocessing._row_checks import told_small, told_spellings, told_unnamed
 from ...preprocessing._statistics import Statistics, complete
 from ...preprocessing._written import grouped, holds_strings
 from ..cleaning import Checking, cleaned, refuse_stops
 from ..console import Console
 from ..errors import InputError, input_errors
-from ..preparing import READING, Prepared, points_asked
-from ..readers import LISTS, ColumnRoles, Dataset
+from ..preparing import READING, Prepared, roles_of, tell
+from ..readers import Dataset
 from ..readers.delimited import doubtful_points
 from . import passes
 from .pieces import large_groups
@@ -66,9 +66,7 @@ def prepare(arguments: Namespace, console: Console, folder: Path | None) -> Larg
     `folder` is where prepared rows are kept; None: they are read from the files again in every pass.
     """
     console.begin(f"reading the tasks of {count(len(arguments.files), 'file')}")
-    lists: dict[str, Any] = {name: tuple(getattr(arguments, name) or ()) for name in LISTS}
-    roles = ColumnRoles(arguments.task, arguments.id, arguments.label, **lists, encoding=arguments.encoding)
-    roles = replace(roles, skip=arguments.skip, points=points_asked(arguments))
+    roles = roles_of(arguments)
     checking = Checking.of(arguments)
     table, findings = named(opened(arguments.files, roles), checking)
     refuse_stops(findings, table.name)
@@ -78,7 +76,7 @@ def prepare(arguments: Namespace, console: Console, folder: Path | None) -> Larg
     console.begin("reading all rows for means, standard deviations and categories")
     found = _fitted(arguments, table, data, checking)
     found.findings[:0] = findings
-    _tell(found.findings, console)
+    tell(found.findings, console)
     table, X = found.table, transformed(found.preprocessor, found.data)
     left_out = [name for one in found.findings for name in one.columns if name not in found.data.names]
     roles = replace(roles, drop=tuple(dict.fromkeys([*roles.drop, *left_out])))
@@ -245,12 +243,6 @@ def _sizes(own: dict[str | None, int], joined: dict[str, str], gone: Sequence[st
         if task is not None and (name := joined.get(task, task)) not in gone:
             found[name] = found.get(name, 0) + n
     return found
-
-
-def _tell(findings: list[Finding], console: Console) -> None:
-    if findings:
-        said = lines_of(findings)
-        console.note("\n".join([f"The check has {count(len(findings), 'finding')} (`mtcluster check`):", *said]))
 
 
 def _told(found: _Fitted, arguments: Namespace) -> list[str]:

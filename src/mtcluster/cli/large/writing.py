@@ -14,7 +14,6 @@ from ...core.fitted import RowResults
 from ...core.record import declared
 from ...estimators.publish import public
 from ...inspection._labels import LabelDescription
-from ...inspection._outliers import usual_loss
 from ..errors import InputError
 from ..preparing import Prepared
 from . import passes
@@ -66,12 +65,6 @@ def description_of(large: Large, rows: Prepared, kept: Any, method: str, sizes: 
     counted = replace(fitted, sizes=sizes.astype(float), rows=replace(fitted.rows, n_all=large.table.n_rows))
     found.__dict__.update(public(found, counted))
     return found
-
-
-def usual_losses(losses: Array, tasks: Array) -> dict[str, float]:
-    """Find the usual loss of each task, given those of some rows and their tasks; that of all tasks is called ""."""
-    own = {str(task): usual_loss(losses[tasks == task]) for task in np.unique(tasks).tolist()}
-    return own | {"": usual_loss(losses)}
 
 
 def write_labels(folder: Path, table: Pieces, values: tuple[Any, ...], how: How) -> Array:

@@ -89,6 +89,7 @@ def make_report(
     classes: Sequence[Any] | None = None,
     cluster_names: Mapping[Any, str] | None = None,
     anonymous: bool = False,
+    group: str | None = None,
 ) -> Report:
     """Make a report on a fitted model.
 
@@ -103,8 +104,8 @@ def make_report(
     title : str, optional
         Title of the report. None: the numbers of clusters and data sets.
     data : dict, optional
-        What the model was fitted on: "files", a list of dicts with the keys "name", "rows" and "bytes", and "lines", a
-        list of sentences.
+        What the model was fitted on: "files", a list of dicts with the keys "name", "rows" and "bytes", "lines", a
+        list of sentences, and "found", sentences that stand first (default: columns that make clusters by themselves).
     cells : callable, optional
         Takes a list of row numbers and returns one dict per row with the user's own columns and cells. It is called
         once, for the rows that tables show.
@@ -118,7 +119,7 @@ def make_report(
         All settings, shown at the end of the report. None: the parameters of the model.
     X : data frame, array or sparse matrix of n rows, optional
         The rows of the fit in the user's units, in the order of `labels_`: distributions, effect sizes, features on the
-        map, and why an example is an outlier are computed from them. Columns of a data frame are found by the names of
+        map, and why a row is an outlier are computed from them. Columns of a data frame are found by the names of
         the features: "age" for numbers, "sex = male" for categories; others, such as texts, are ignored. An array or
         sparse matrix has one column per feature.
     in_units : callable, optional
@@ -129,8 +130,10 @@ def make_report(
     cluster_names : mapping of int to str, optional
         Names of clusters, shown beside their numbers.
     anonymous : bool, default=False
-        Whether to leave out everything about single rows: identifiers, cells, the map, typical and outlying examples.
+        Whether to leave out everything about single rows: identifiers, cells, the map, typical and outlying rows.
         Tasks of fewer than 5 rows are left out, and counts from 1 to 4 are shown as "<5".
+    group : str, optional
+        What a task is called, such as "island", or the name of the column that holds the tasks. None: a data set.
 
     Returns
     -------
@@ -147,6 +150,6 @@ def make_report(
     """
     given = Given(
         ids, feature_names, title, data, cells, stability, selection, settings, X, in_units, classes, cluster_names,
-        anonymous,
+        anonymous, group,
     )  # fmt: skip
     return Report(summarize(model, given))

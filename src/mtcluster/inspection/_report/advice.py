@@ -11,9 +11,9 @@ from .._subject import ALIKE
 from .._words import count, listed, named, percent, quoted, related
 from .clusters import places
 
-FAR_OUT = 10.0  # outlier score from which an example is far out
-MORE_THAN_FEW = 0.01  # share of examples far out that is more than a few
-HUGE = 0.8  # share of the examples above which one cluster dominates
+FAR_OUT = 10.0  # outlier score from which a row is far out
+MORE_THAN_FEW = 0.01  # share of rows far out that is more than a few
+HUGE = 0.8  # share of the rows above which one cluster dominates
 RULING = 0.8  # share of the variance between clusters above which one feature dominates
 
 Advice = Iterator[tuple[str, str]]  # what was found, and what to try
@@ -60,14 +60,14 @@ def _sizes(summary: dict[str, Any]) -> Advice:
     empty, c = summary["sizes"]["empty"], summary["n_clusters"]
     if empty:
         yield (
-            f"{count(len(empty), 'cluster')} {'has' if len(empty) == 1 else 'have'} no examples.",
+            f"{count(len(empty), 'cluster')} {'has' if len(empty) == 1 else 'have'} no rows.",
             f"Ask for fewer clusters, for instance {c - len(empty)}.",
         )
     huge = [cluster for cluster in summary["features"]["clusters"] if cluster["share"] > HUGE]
     if huge and c > 1:
         yield (
-            f"Cluster {huge[0]['cluster']} contains {percent(huge[0]['share'])} of all examples.",
-            "Check whether a few unusual examples form the other clusters, and whether the features are on comparable "
+            f"Cluster {huge[0]['cluster']} contains {percent(huge[0]['share'])} of all rows.",
+            "Check whether a few unusual rows form the other clusters, and whether the features are on comparable "
             "scales; more clusters may divide it.",
         )
     one = 1.0 if summary["sizes"]["decided"] else 2.0  # a task of one cluster is a finding, not a fault
@@ -75,7 +75,7 @@ def _sizes(summary: dict[str, Any]) -> Advice:
     if full and not huge:
         told = [f"{quoted(summary['tasks'][k]['name'])} ({percent(share)})" for k, share in full]
         yield (
-            f"Almost all examples in one cluster: {listed(told)}.",
+            f"Almost all rows in one cluster: {listed(told)}.",
             "Such a task may contain one group only, or a few outliers may form its other clusters: see the table of "
             "outliers.",
         )
@@ -111,12 +111,12 @@ def _missing(summary: dict[str, Any]) -> Advice:
     if uncertain := [f"{j} in {quoted(names[k])}" for k, j, word in cells if word == "uncertain"]:
         yield (
             f"Present or absent, with little evidence for either: {named('cluster', uncertain)}.",
-            "Look at the examples near it. If you know how many clusters each task holds, say so: n_clusters_per_task, "
+            "Look at the rows near it. If you know how many clusters each task holds, say so: n_clusters_per_task, "
             "or --clusters-per-task on the command line.",
         )
     for few, what, then in (
-        (True, "Rare", "The few examples that have this cluster number there may not belong to it: look at some."),
-        (False, "Possibly a different group", "Look at some of its examples before you compare tasks by it."),
+        (True, "Rare", "The few rows that have this cluster number there may not belong to it: look at some."),
+        (False, "Possibly a different group", "Look at some of its rows before you compare tasks by it."),
     ):
         if found := places(summary["sizes"]["missing"], names, few=few):
             yield f"{what}: {found}.", then
@@ -126,7 +126,7 @@ def _data(summary: dict[str, Any]) -> Advice:
     share, leading = summary["examples"]["far_share"], summary["features"]["leading"]
     if share > MORE_THAN_FEW:
         yield (
-            f"{percent(share)} of the examples have at least {FAR_OUT:g} times the typical loss of their task.",
+            f"{percent(share)} of the rows have at least {FAR_OUT:g} times the typical loss of their task.",
             "Look at the table of outliers: are they errors, in other units, or a group of their own? Correct or "
             "remove what is wrong, and fit again.",
         )

@@ -1,4 +1,4 @@
-"""Reports without single examples: what is left out, and counts that are too small to be shown."""
+"""Reports without single rows: what is left out, and counts that are too small to be shown."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .._words import count, text
 LEAST = 5  # rows of a group that may be shown
 SMALL_COUNT = f"<{LEAST}"
 MEASURED = ("tasks", "sizes", "stability", "selection", "relations", "seconds", "scores", "verdict", "missing")
-SENTENCES = ("meaning", "changes", "drift", "decisions")  # lists of sentences
+SENTENCES = ("sentences", "meaning", "changes", "drift", "decisions")  # lists of sentences
 
 
 def large_tasks(subject: Subject) -> Array:
@@ -53,10 +53,12 @@ def take_rows(X: Any, rows: Array) -> Any:
 
 
 def conceal(summary: dict[str, Any], small: list[Any]) -> dict[str, Any]:
-    """Make the summary without single examples, small counts and the names of the tasks that were left out."""
+    """Make the summary without single rows, small counts and the names of the tasks that were left out."""
     found = {**summary, "map": None, "examples": None}
     found["anonymous"] = {"tasks_left_out": len(small), "sentences": _sentences(len(small))}
-    found["sizes"] = _sizes(summary["sizes"])
+    found["sizes"], found["flow"] = _sizes(summary["sizes"]), []
+    few = {cluster["cluster"] for cluster in summary["features"]["clusters"] if 0 < cluster["rows"] < LEAST}
+    found["sentences"] = [_sentence(line, few) for line in summary["sentences"]]
     found["meaning"] = _few_told(summary["meaning"])
     found["features"] = {**summary["features"], "clusters": [_cluster(c) for c in summary["features"]["clusters"]]}
     overview = summary["overview"]
@@ -75,15 +77,21 @@ def conceal(summary: dict[str, Any], small: list[Any]) -> dict[str, Any]:
 
 def _sentences(left_out: int) -> list[str]:
     lines = [
-        "This report is anonymous: it holds no single examples, so there is no map and there are no tables of typical "
-        "or outlying examples.",
+        "This report is anonymous: it holds no single rows, so there is no map and there are no tables of typical "
+        "or outlying rows.",
         f"Counts from 1 to {LEAST - 1} are shown as {SMALL_COUNT}, and distributions only of groups of at least "
-        f"{LEAST} examples, without their extremes.",
+        f"{LEAST} rows, without their extremes.",
     ]
     if left_out:
         group = f"{count(left_out, 'smaller group')} not listed"
-        lines.append(f"{group}: tasks of fewer than {LEAST} examples count nowhere on this page.")
+        lines.append(f"{group}: tasks of fewer than {LEAST} rows count nowhere on this page.")
     return lines
+
+
+def _sentence(line: str, few: set[int]) -> str:
+    """Write the sentence on a cluster without what it says if the cluster has few rows."""
+    number = int(re.match(r"Cluster (\d+)", line)[1])  # type: ignore[index]
+    return f"Cluster {number}: fewer than {LEAST} rows." if number in few else line
 
 
 def _few(values: Any) -> Any:
@@ -103,11 +111,11 @@ def _sizes(sizes: dict[str, Any]) -> dict[str, Any]:
 
 def _few_told(lines: list[str]) -> list[str]:
     """Write sentences without small counts."""
-    return [re.sub(rf"\b[1-{LEAST - 1}] examples?\b", f"{SMALL_COUNT} examples", line) for line in lines]
+    return [re.sub(rf"\b[1-{LEAST - 1}] rows?\b", f"{SMALL_COUNT} rows", line) for line in lines]
 
 
 def _missing(missing: dict[str, Any] | None, rows: list[int]) -> dict[str, Any] | None:
-    """Tell what is missing, without shares that stand for a few examples."""
+    """Tell what is missing, without shares that stand for a few rows."""
     if missing is None:
         return None
 
@@ -119,7 +127,7 @@ def _missing(missing: dict[str, Any] | None, rows: list[int]) -> dict[str, Any] 
 
 
 def _cluster(cluster: dict[str, Any]) -> dict[str, Any]:
-    """Describe a cluster without examples; the mean of a few examples would tell them."""
+    """Describe a cluster without rows; the mean of a few rows would tell them."""
     tasks = [
         {**part, "rows": _few(part["rows"]), "features": part["features"] if part["rows"] >= LEAST else []}
         for part in cluster["tasks"]
@@ -127,7 +135,7 @@ def _cluster(cluster: dict[str, Any]) -> dict[str, Any]:
     found = {**cluster, "tasks": tasks, "typical": []}
     if not 0 < cluster["rows"] < LEAST:
         return found
-    return {**found, "rows": SMALL_COUNT, "share": None, "shared": [], "in_short": f"fewer than {LEAST} examples"}
+    return {**found, "rows": SMALL_COUNT, "share": None, "shared": []}
 
 
 def _certainty(sure: dict[str, Any], small: set[str]) -> dict[str, Any]:

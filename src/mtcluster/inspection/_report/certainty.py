@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 from ...certainty import MEANINGS
-from .._certainty import plain_selection, plain_stability
+from .._certainty import plain_selection, plain_stability, reason_of
 from .._subject import Subject
 from .._words import count, listed, percent, text
 
@@ -56,10 +57,10 @@ def _confidence(found: dict[str, Any]) -> list[str]:
     if not below or not n:
         return []
     told = [f"{percent(share)} in less than {percent(float(bound))}" for bound, share in below.items()]
-    return [f"Examples that keep their cluster in few of the {count(n, 'refit')}: {listed(told)} of them."]
+    return [f"Rows that keep their cluster in few of the {count(n, 'refit')}: {listed(told)} of them."]
 
 
-def numbers(selection: Any) -> dict[str, Any] | None:
+def numbers(selection: Any, stability: Any = None) -> dict[str, Any] | None:
     """List the numbers of clusters that were compared, and what splits into what between those that are supported."""
     found = plain_selection(selection)
     if found is None:
@@ -71,8 +72,8 @@ def numbers(selection: Any) -> dict[str, Any] | None:
     return {
         "n_clusters": found["n_clusters"],
         "named": found["named"],
-        "reason": text(found["reason"], 1000),
-        "table": found["table"],
+        "reason": text(reason_of(SimpleNamespace(**found), stability), 1000),
+        "table": [_measured(row, plain_stability(stability)) for row in found["table"]],
         "tree": [
             {
                 "coarse": coarse,
@@ -85,3 +86,11 @@ def numbers(selection: Any) -> dict[str, Any] | None:
             for (coarse, fine), splits in levels.items()
         ],
     }
+
+
+def _measured(row: dict[str, Any], stability: dict[str, Any] | None) -> dict[str, Any]:
+    """Tell for the number of clusters of this fit what was measured for the fit itself."""
+    if stability is None or len(stability["cluster_stability"]) != row["n_clusters"]:
+        return row
+    known = [value for value in stability["cluster_stability"] if value is not None]
+    return row | {"stability": stability["overall"], "weakest": min(known, default=None)}

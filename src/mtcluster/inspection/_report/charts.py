@@ -123,3 +123,47 @@ def _places(order: list[int]) -> dict[int, float]:
 
 def _nodes(order: list[int], depth: int) -> list[dict[str, Any]]:
     return [{"x": x, "y": _height(depth), "cluster": j} for j, x in _places(order).items()]
+
+
+def dendrogram(found: dict[str, Any] | None) -> dict[str, Any] | None:
+    """Coordinates of a dendrogram: a bracket for each step, at the height of its distance."""
+    if found is None:
+        return None
+    low, high = 176.0, 20.0
+    most = max(step[2] for step in found["steps"]) or 1.0
+    room = (RIGHT - LEFT) / len(found["order"])
+    leaves = [{"cluster": j, "x": round(LEFT + room * (i + 0.5), 1)} for i, j in enumerate(found["order"])]
+    at = {leaf["cluster"]: leaf["x"] for leaf in leaves}
+    places = [(at[j], low) for j in found["clusters"]]
+    paths = []
+    for a, b, value in found["steps"]:
+        (x1, y1), (x2, y2), y = places[a], places[b], round(low - (low - high) * value / most, 1)
+        paths.append(f"{x1},{y1} {x1},{y} {x2},{y} {x2},{y2}")
+        places.append((round((x1 + x2) / 2, 1), y))
+    ticks = [{"y": round(low - (low - high) * share, 1), "value": most * share} for share in (0.0, 0.5, 1.0)]
+    return {"paths": paths, "leaves": leaves, "ticks": ticks, "height": 206}
+
+
+def flow_chart(found: list[dict[str, int]]) -> dict[str, Any] | None:
+    """Coordinates of bands from old clusters on the left to new ones on the right, as wide as their rows are many."""
+    if not found or max(len({one[side] for one in found}) for side in ("before", "after")) > NODES:
+        return None
+    total, tall, gap = sum(one["rows"] for one in found), 220.0, 10.0
+    bars, starts = [], {}
+    for side, x in (("before", 70.0), ("after", 558.0)):
+        y = 10.0
+        for j in sorted({one[side] for one in found}):
+            height = tall * sum(one["rows"] for one in found if one[side] == j) / total
+            bars.append({"cluster": j, "x": x, "y": round(y, 1), "height": round(height, 1), "left": side == "before"})
+            starts[side, j] = y
+            y += height + gap
+    bands = []
+    for one in sorted(found, key=lambda one: (one["before"], one["after"])):
+        width = tall * one["rows"] / total
+        a, b = starts["before", one["before"]], starts["after", one["after"]]
+        starts["before", one["before"]] += width
+        starts["after", one["after"]] += width
+        upper = f"M82 {a:.1f}C320 {a:.1f} 320 {b:.1f} 558 {b:.1f}"
+        lower = f"V{b + width:.1f}C320 {b + width:.1f} 320 {a + width:.1f} 82 {a + width:.1f}Z"
+        bands.append(one | {"path": upper + lower, "moved": one["before"] != one["after"]})
+    return {"bars": bars, "bands": bands, "height": round(max(bar["y"] + bar["height"] for bar in bars) + 10, 1)}

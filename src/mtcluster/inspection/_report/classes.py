@@ -1,4 +1,4 @@
-"""Known classes beside the clusters: how many examples of each class are in each cluster."""
+"""Known classes beside the clusters: how many rows of each class are in each cluster."""
 
 from __future__ import annotations
 
@@ -44,7 +44,8 @@ def class_table(subject: Subject, classes: Sequence[Any] | None, table: Array) -
         "tasks": [{"task": k, "rows": found[k].tolist()} for k in largest if found[k].any()],
         "tasks_left_out": m - len(largest) if m > 1 else 0,
         "best": best,
-        "sentences": _sentences(agreeing, int(some.sum()), n),
+        "purity": round(int(total.max(axis=0).sum()) / int(some.sum()), 6),
+        "sentences": _sentences(total, agreeing, n),
     }
 
 
@@ -60,9 +61,16 @@ def _coded(classes: Sequence[Any]) -> tuple[list[str], Array]:
     return names, np.array([index.get(name, -1) for name in written], dtype=np.intp)
 
 
-def _sentences(agreeing: int, known: int, n: int) -> list[str]:
-    of = "of the examples" if known == n else f"of the {count(known, 'example')} whose class is known"
-    return [
+def _sentences(total: Array, agreeing: int, n: int) -> list[str]:
+    known = int(total.sum())
+    of = "of the rows" if known == n else f"of the {count(known, 'row')} whose class is known"
+    line = (
         f"Known classes were not used for clustering. With the best matching of classes and clusters, one for all "
         f"tasks, {percent(agreeing / known)} {of} are in the cluster of their class."
+    )
+    if np.count_nonzero(total.any(axis=0)) <= np.count_nonzero(total.any(axis=1)):
+        return [line]
+    pure = percent(int(total.max(axis=0).sum()) / known)
+    return [
+        f"{line} There are more clusters than classes: {pure} have the class of most rows of their cluster (purity)."
     ]

@@ -16,8 +16,6 @@ from .._words import count, listed, named, number, percent, plain, quoted, round
 from .units import Units
 
 SHARED_FEATURES, TASK_FEATURES = 6, 4  # features shown above the rest, and as many below
-NAMED_FEATURES = 3  # features named in the short description of a cluster
-TELLING = 0.2  # share of the largest difference of any cluster below which a feature is not named
 FAINT = 0.02  # share of the largest difference of the cluster below which a feature is not shown
 ROUNDING = 1e-6  # of that again: a value that is zero but for rounding
 PAIRS = 400  # pairs of a task and a cluster whose features are shown; nobody reads more
@@ -89,15 +87,6 @@ def standing_out(
     ]
 
 
-def in_short(features: list[dict[str, Any]], largest: float) -> str:
-    """Name the features of a cluster in a few words; `largest` is the largest difference of any cluster."""
-    telling = [f for f in features if abs(f["difference"]) >= TELLING * largest]
-    above = [f["name"] for f in telling if f["difference"] > 0][:NAMED_FEATURES]
-    below = [f["name"] for f in telling if f["difference"] < 0][:NAMED_FEATURES]
-    parts = [f"{word} {', '.join(names)}" for word, names in (("high", above), ("low", below)) if names]
-    return "; ".join(parts) or "close to the overall mean: no feature stands out"
-
-
 def sizes(subject: Subject, names: list[str]) -> dict[str, Any]:
     """Tell sizes, shares and support of the clusters in the tasks, in numbers and sentences."""
     fitted, gone, table = subject.fitted, subject.gone, counts(subject)
@@ -121,17 +110,17 @@ def sizes(subject: Subject, names: list[str]) -> dict[str, Any]:
         "alone": np.flatnonzero(~together).tolist(),
         "decided": fitted.decided,
     }
-    told = relation_sentences(subject, [quoted(name) for name in names], "example", uncertain=fitted.decided)
+    told = relation_sentences(subject, [quoted(name) for name in names], "row", uncertain=fitted.decided)
     return plain({**found, "sentences": [*_unexplained(subject), *told, *_size_sentences(found, names)]})
 
 
 def _unexplained(subject: Subject) -> list[str]:
-    """Say how many examples of new tasks no cluster explains."""
+    """Say how many rows of new tasks no cluster explains."""
     n = subject.unexplained
     if not n:
         return []
     empty = ", or they have no value" * bool(subject.fitted.missing.any())
-    return [f"No cluster explains {count(n, 'example')} of the new data{empty}; the label is -1."]
+    return [f"No cluster explains {count(n, 'row')} of the new data{empty}; the label is -1."]
 
 
 def _few(shares: Array, k: int, together: Array) -> bool:
@@ -149,7 +138,7 @@ def _size_sentences(found: dict[str, Any], names: list[str]) -> list[str]:
     if elsewhere := places(found["missing"], names, few=False):
         lines.append(f"Located elsewhere than in the other tasks, possibly a different group: {elsewhere}.")
     if empty and (m == 1 or len(alone) == m):
-        lines.append(f"Without examples: {named('cluster', empty)}. The data may contain fewer groups.")
+        lines.append(f"Without rows: {named('cluster', empty)}. The data may contain fewer groups.")
     if 0 < len(alone) < m:
         lines.append(
             f"Left alone: {listed([quoted(names[k]) for k in alone])}. What the other tasks share does not describe "
@@ -174,7 +163,6 @@ def features(subject: Subject, names: list[str], units: Units | None = None) -> 
     Z, sizes = centers_of_sharing(subject.fitted)
     table, widths = counts(subject), subject.widths
     m, c = table.shape
-    largest = float(np.abs(contrasts(Z, sizes)[0] / widths).max(initial=0.0))
     shared = _profiles(Z, sizes, names, SHARED_FEATURES, widths, units)
     tasks = sorted(np.argsort(-table.sum(axis=1), kind="stable")[: max(PAIRS // c, 1)].tolist()) if m > 1 else []
     by_task = {k: _own_profiles(subject, k, names, widths, units) for k in tasks}
@@ -183,17 +171,12 @@ def features(subject: Subject, names: list[str], units: Units | None = None) -> 
             "cluster": j,
             "rows": int(table[:, j].sum()),
             "share": float(table[:, j].sum() / max(table.sum(), 1)),
-            "in_short": in_short(shared[j], largest) if table[:, j].any() else _why_empty(subject, j),
             "shared": shared[j],
             "tasks": [{"task": k, "rows": int(table[k, j]), "features": by_task[k][j]} for k in tasks],
         }
         for j in range(c)
     ]
     return plain({"clusters": clusters, "leading": leading(Z / widths, sizes, names), "tasks_left_out": m - len(tasks)})
-
-
-def _why_empty(subject: Subject, j: int) -> str:
-    return "no more in any task" if subject.gone[j] else "no examples"
 
 
 def _own_profiles(
@@ -235,9 +218,10 @@ def leading(Z: Array, sizes: Array, names: list[str]) -> dict[str, Any]:
     return {"name": names[i], "share": float(spread[i] / max(spread.sum(), TINY))}
 
 
-def neighbours(fitted: Fitted) -> list[str]:
+def neighbours(subject: Subject) -> list[str]:
     """Tell the map as text: for each cluster with rows, the closest and the farthest cluster."""
-    Z, sizes = centers_of_sharing(fitted)
+    Z, sizes = centers_of_sharing(subject.fitted)
+    Z = Z / subject.widths  # as in the dendrogram
     used, lines = np.flatnonzero(sizes > 0), []
     for j in used:
         others = used[used != j]

@@ -36,16 +36,16 @@ def _sentences(subject: Subject, warm: int) -> list[str]:
     fitted, fractions = subject.fitted, subject.rows.fractions
     stages, n_iter = len(fractions), fitted.n_iter
     lines = [
-        f"All examples were used from the beginning, for {count(n_iter, 'iteration')}.",
-        "The objective is the sum of the losses of all examples; it never increases from one iteration to the next.",
+        f"All rows were used from the beginning, for {count(n_iter, 'iteration')}.",
+        "The objective is the sum of the losses of all rows; it never increases from one iteration to the next.",
     ]
     if stages > 1:
-        first, after = percent(float(fractions[0])), ", after a warm-up with all examples" * (warm > 0)
+        first, after = percent(float(fractions[0])), ", after a warm-up with all rows" * (warm > 0)
         lines = [
-            f"The fit started with the easiest {first} of the examples of each task and added harder ones in {stages} "
+            f"The fit started with the easiest {first} of the rows of each task and added harder ones in {stages} "
             f"stages{after}; it took {count(n_iter, 'iteration')} in total.",
-            "The objective is the weighted sum of the losses of the selected examples. It may increase when harder "
-            "examples are added; it never increases within a stage.",
+            "The objective is the weighted sum of the losses of the selected rows. It may increase when harder "
+            "rows are added; it never increases within a stage.",
         ]
     if fitted.converged:
         return [*lines, "The last stage ended because the objective no longer changed: the fit converged."]

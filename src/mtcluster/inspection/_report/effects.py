@@ -16,6 +16,7 @@ from .columns import Columns
 RANKED = 50  # features of the table
 LEADING, OWN = 12, 2  # features of the matrix: those that separate most over all clusters, and those of each cluster
 CLUSTERS = 40  # clusters of the matrix, and with distributions
+STRONG, MODERATE = 2.0, 0.5  # effect sizes that are strong, and the least that is worth telling
 LARGEST_EFFECT = 99.0  # effect sizes are cut here: clusters with hardly any spread
 
 

@@ -1,4 +1,4 @@
-"""Single examples: the map, the outliers and the most typical examples."""
+"""Single rows: the map, the outliers and the most typical rows."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ POINTS = 20_000  # points of the map: more are neither distinguishable nor quick
 STEPS = 9_999  # steps that an axis of the map is rounded to: finer than any screen
 WIDE = 1.6  # ratio of a whole axis to its central part above which the first view shows the central part alone
 EXTREMES = 50  # rows of the table of outliers
-TYPICAL = 3  # examples shown per cluster
+TYPICAL = 3  # rows shown per cluster
 SHOWN_COLUMNS = 12  # columns of the user's table that are shown
 ID_BYTES = 2_000_000  # of all identifiers on the map, so that the page stays below 5 MB
 ID_LENGTHS = (80, 60, 40, 30, 20, 12)  # tried in turn
@@ -29,7 +29,7 @@ Cells = Callable[[list[int]], Sequence[dict[str, Any]]]
 def rows_map(
     subject: Subject, ids: Sequence[Any] | None, easy: Array, outlying: Array, confidence: Array | None
 ) -> dict[str, Any]:
-    """Write coordinates of the examples as integers, by columns, and the part of each axis in the first view."""
+    """Write coordinates of the rows as integers, by columns, and the part of each axis in the first view."""
     found, (rows, at) = subject.rows, subject.map
     new = subject.joined[found.tasks[rows]] & (found.losses[rows] > 0)  # what no cluster explains, but has values
     some = (found.labels[rows] >= 0) | new
@@ -66,11 +66,11 @@ def rows_map(
 
 
 def _note(n_shown: int, drawn: Array, labels: Array, n: int) -> str:
-    """Say how many of n examples the map shows, and why not all."""
+    """Say how many of n rows the map shows, and why not all."""
     known = n - int(np.count_nonzero(labels < 0)) + int(np.count_nonzero(drawn < 0))
     if n_shown == n:
-        return f"All {whole(n)} examples are shown."
-    note = f"{whole(n_shown)} of {whole(n)} examples are shown"
+        return f"All {whole(n)} rows are shown."
+    note = f"{whole(n_shown)} of {whole(n)} rows are shown"
     if n_shown < known:
         note += ", a random sample of each task"
     return note + (". Others that belong to no cluster (-1) are not drawn." if known < n else ".")

@@ -1,4 +1,4 @@
-"""Why an example is an outlier: the values that are unusual among those of its cluster."""
+"""Why a row is an outlier: the values that are unusual among those of its cluster."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ UNUSUAL = 3.5  # distance from the median, in robust standard deviations, from w
 RARE = 0.05  # share of a category in its cluster below which it is unusual
 ENOUGH_NUMBERS, ENOUGH_CATEGORIES = 10, 20  # rows of a group that numbers are compared with, and categories
 FIELDS = 300  # columns that are compared
-NAMED_VALUES = 4  # unusual values of an example that are listed
-UNEXPLAINED = 3.0  # outlier score from which an example without an unusual value needs an explanation
+NAMED_VALUES = 4  # unusual values of a row that are listed
+UNEXPLAINED = 3.0  # outlier score from which a row without an unusual value needs an explanation
 TOGETHER = "no single value, but their combination"
 PHRASES = {True: "far above the others of its cluster", False: "far below the others of its cluster"}
 

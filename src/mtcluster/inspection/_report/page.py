@@ -6,17 +6,58 @@ import base64
 import hashlib
 import json
 import re
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
-from .._words import count, number, percent, related, whole
+from .._vocabulary import GROUP, counted, in_words, plural
+from .._words import number, percent, related, whole
 from .boxes import box_charts
-from .charts import line_chart, number_chart, reference_chart, tree_chart
+from .charts import dendrogram, flow_chart, line_chart, number_chart, reference_chart, tree_chart
+from .effects import MODERATE, STRONG
 
 MATRIX_TASKS = 40  # tasks of the matrix of relatedness: larger ones are not read as numbers
 UNBROKEN = 20  # characters of the longest word that is never broken
-STRONG, MODERATE = 2.0, 0.5  # the largest and the least effect size that has the full colour
-LATER = ("missing", "separation", "distributions", "classes", "anonymous")  # parts that earlier summaries lack
+LEADING = 4  # columns of a card that are not folded away
+LATER = (
+    "missing",
+    "separation",
+    "distributions",
+    "classes",
+    "anonymous",
+    "merging",
+)  # parts that earlier summaries lack
+LISTS = ("sentences", "flow", "meaning", "changes", "drift")  # lists that they lack
+
+
+@dataclass(frozen=True)
+class Section:
+    """A section of the page: its template, what it needs of the summary, and whether it is folded away."""
+
+    name: str  # of its template, and its anchor
+    title: str
+    needs: str = ""
+    folded: bool = False
+
+
+SECTIONS = (
+    Section("told", "What was found"),
+    Section("changes", "Since the previous fit", "changes"),
+    Section("sizes", "Clusters by {group}"),
+    Section("features", "What makes each cluster"),
+    Section("map", "Map of the rows", "map"),
+    Section("separation", "Columns that separate the clusters", "separation"),
+    Section("classes", "Clusters and known classes", "classes"),
+    Section("next", "What to try next"),
+    Section("sure", "How sure the clusters are", folded=True),
+    Section("number", "The number of clusters", "selection", folded=True),
+    Section("merging", "Which clusters are near each other", "merging", folded=True),
+    Section("related", "Relatedness of the {groups}", folded=True),
+    Section("examples", "Outliers and hard rows", "examples", folded=True),
+    Section("missing", "Missing values", "missing", folded=True),
+    Section("fit", "Course of the fit", folded=True),
+    Section("done", "Data, method and decisions", folded=True),
+)
 
 
 def render(summary: dict[str, Any], template: Any = None, **told: Any) -> str:
@@ -39,8 +80,15 @@ def render(summary: dict[str, Any], template: Any = None, **told: Any) -> str:
     known = environment()
     script = known.get_template("page.js").render()
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    summary = dict.fromkeys(LATER) | {"names": {}} | summary
+    earlier = {"names": {}, "group": GROUP, "n_columns": summary.get("n_features", 0)} | {name: [] for name in LISTS}
+    summary = dict.fromkeys(LATER) | earlier | summary
+    words = {"group": summary["group"], "groups": plural(summary["group"])}
     parts = {
+        "groups": words["groups"],
+        "sections": [replace(one, title=one.title.format(**words)) for one in SECTIONS if _is_told(one, summary)],
+        "LEADING": LEADING,
+        "merging_picture": dendrogram(summary["merging"]),
+        "flow_picture": flow_chart(summary["flow"]),
         "digest": digest,
         "data": _for_script(summary),
         "order": natural_order([task["name"] for task in summary["tasks"]]),
@@ -60,6 +108,14 @@ def render(summary: dict[str, Any], template: Any = None, **told: Any) -> str:
         raise ValueError(f"The summary lacks what the page shows: {error}.") from error
 
 
+def _is_told(section: Section, summary: dict[str, Any]) -> bool:
+    """Tell whether there is something to say in a section."""
+    if section.name == "separation" and summary["n_clusters"] == 1:
+        return False
+    told = (summary["changes"] or summary["drift"]) if section.needs == "changes" else summary.get(section.needs, True)
+    return bool(told)
+
+
 @cache
 def environment() -> Any:
     """Load the templates, with everything escaped that they insert."""
@@ -73,13 +129,16 @@ def environment() -> Any:
         lstrip_blocks=True,
     )
     made.filters |= {
-        "count": lambda n, word: f"{n} {word}s" if isinstance(n, str) else count(n, word),
+        "count": lambda n, word: f"{n} {plural(word)}" if isinstance(n, str) else counted(n, word),
         "figure": number,
         "percent": percent,
         "related": related,
         "whole": lambda n: n if isinstance(n, str) else whole(n),  # small counts of anonymous reports are texts
         "in_order": natural_order,
         "with_names": with_names,
+        "in_words": in_words,
+        "letter": letter,
+        "strongest": strongest,
     }
     made.tests["long"] = lambda name: any(len(word) > UNBROKEN for word in str(name).split())
     made.policies["json.dumps_kwargs"] = {"ensure_ascii": False, "allow_nan": False, "separators": (",", ":")}
@@ -117,6 +176,25 @@ def with_names(line: str, names: dict[str, str]) -> str:
     return re.sub(r"\b[Cc]luster (\d+)\b", named, line)
 
 
+def letter(i: int) -> str:
+    """Name the clusters of another fit by letters, as numbers are those of this fit.
+
+    Examples
+    --------
+    >>> letter(0), letter(27)
+    ('A', 'AB')
+    """
+    return (letter(i // 26 - 1) if i >= 26 else "") + chr(ord("A") + i % 26)
+
+
+def strongest(features: list[dict[str, Any]], most: int) -> list[dict[str, Any]]:
+    """Take the columns with the largest differences, above first, then below; of a column of categories, one."""
+    found: dict[str, dict[str, Any]] = {}
+    for f in sorted(features, key=lambda f: (-round(abs(f["difference"]), 2), f["difference"] < 0)):
+        found.setdefault(f["name"].partition(" = ")[0], f)
+    return sorted(list(found.values())[:most], key=lambda f: (f["difference"] < 0, -abs(f["difference"])))
+
+
 def _for_script(summary: dict[str, Any]) -> dict[str, Any]:
     """Tell what the script of the page draws and shows."""
     if summary["map"] is None:
@@ -125,12 +203,19 @@ def _for_script(summary: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in summary["map"].items() if key not in ("note", "words")} | {
         "tasks": [task["name"] for task in summary["tasks"]],
         "order": natural_order([task["name"] for task in summary["tasks"]]),
-        "short": [cluster["in_short"] for cluster in summary["features"]["clusters"]],
+        "short": _phrases(summary),
         "names": summary["names"],
+        "group": summary["group"],
         "cells": {str(row["row"]): row["cells"] for row in rows if row["cells"]},
         "odd": {str(row["row"]): row["odd"] for row in rows if row.get("odd")},
         "notes": {str(row["row"]): row["note"] for row in rows if row.get("note")},
     }
+
+
+def _phrases(summary: dict[str, Any]) -> list[str]:
+    """Take from the sentence on each cluster what its rows are like; empty where there is none."""
+    told = {line.split(",")[0].split(":")[0]: line.partition(": ")[2] for line in summary["sentences"]}
+    return [told.get(f"Cluster {cluster['cluster']}", "") for cluster in summary["features"]["clusters"]]
 
 
 def _largest(tasks: list[dict[str, Any]]) -> list[int]:

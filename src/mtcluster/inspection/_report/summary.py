@@ -13,9 +13,10 @@ from ...core.arrays import Array
 from .._certainty import check_stability
 from .._explanation import describe, relatedness_sentence
 from .._gaps import missing_of, missing_sentences
-from .._meaning import meaning
+from .._meaning import context
 from .._outliers import easiness, outlier_scores
 from .._subject import Subject, subject_of
+from .._vocabulary import group_word
 from .._words import count, plain, quoted, rounded, text
 from . import anonymous, certainty, clusters, course, examples
 from .advice import FAR_OUT, advise
@@ -24,7 +25,10 @@ from .classes import class_table
 from .columns import Columns, kinds_of, read_columns
 from .distributions import MIDDLE, QUANTILES, distributions
 from .effects import Effects, effects_of, separation
+from .means import count_means
+from .merging import flow_of, merging
 from .oddness import unusual
+from .sentences import ruling_columns, ruling_sentences, sentences
 from .units import InUnits, Units
 
 
@@ -45,6 +49,7 @@ class Given:
     classes: Sequence[Any] | None = None
     cluster_names: Mapping[Any, str] | None = None
     anonymous: bool = False
+    group: str | None = None
 
 
 def summarize(model: Any, given: Given) -> dict[str, Any]:
@@ -98,8 +103,14 @@ def _parts(subject: Subject, given: Given) -> dict[str, Any]:
     units = Units(kinds_of(columns, d), given.in_units)
     sizes, features = clusters.sizes(subject, names), clusters.features(subject, called, units)
     effects, table = _effects(subject, columns, given), clusters.counts(subject)
+    count_means(subject, columns, features, anonymous.LEAST if given.anonymous else 1)
+    group = group_word(given.group)
+    told = sentences(subject, columns, effects, features, table, (group, names))
     found = {
         "title": text(given.title or f"{count(subject.n_clusters, 'cluster')} in {count(m, 'data set')}", 200),
+        "group": group,
+        "sentences": told,
+        "n_columns": len(columns.fields) or d,
         "method": text(subject.method),
         "metric": None if made is None else made.metric,
         "n_rows": subject.n_rows,
@@ -111,9 +122,14 @@ def _parts(subject: Subject, given: Given) -> dict[str, Any]:
             {"name": name, "rows": sum(rows), "alone": k in sizes["alone"]}
             for k, (name, rows) in enumerate(zip(names, sizes["rows"], strict=True))
         ],
-        "meaning": meaning(subject, sizes["sentences"], given.stability),
+        "meaning": [
+            *(given.data or {}).get("found", ruling_sentences(ruling_columns(subject, columns))),
+            *context(subject, sizes["sentences"], given.stability),
+        ],
         "overview": _overview(subject, given.data or {}),
         "changes": [] if changes is None else changes.sentences,
+        "flow": [] if changes is None else flow_of(changes),
+        "merging": merging(subject, table),
         "drift": [] if drift is None else drift.sentences,
         "sizes": sizes,
         "features": features | {"units": given.in_units is not None},
@@ -124,8 +140,12 @@ def _parts(subject: Subject, given: Given) -> dict[str, Any]:
         "relatedness": _relatedness(subject, names),
         "course": course.course(subject),
         "certainty": certainty.certainty(subject, given.stability),
-        "selection": certainty.numbers(subject.selection if given.selection is None else given.selection),
-        "decisions": [] if made is None else [line for lines in describe(subject, made).values() for line in lines],
+        "selection": certainty.numbers(
+            subject.selection if given.selection is None else given.selection, given.stability
+        ),
+        "decisions": []
+        if made is None
+        else [line for lines in describe(subject, made, given.stability).values() for line in lines],
         "settings": given.settings,
     } | _examples(subject, given, columns, effects, features)
     return found | {"advice": advise(found)}
@@ -167,7 +187,7 @@ def _relatedness(subject: Subject, names: list[str]) -> dict[str, Any]:
 def _examples(
     subject: Subject, given: Given, columns: Columns, effects: Effects, features: dict[str, Any]
 ) -> dict[str, Any]:
-    """Make the map and the table of outliers; typical examples are added to the clusters."""
+    """Make the map and the table of outliers; typical rows are added to the clusters."""
     easy, outlying = (f(subject.rows.losses, subject.rows.tasks) for f in (easiness, outlier_scores))
     far = {"far_share": float(np.mean(outlying >= FAR_OUT))}
     if given.anonymous:
@@ -186,7 +206,7 @@ def _examples(
     drawn["axes"] += further_axes(columns, order, at)
     table = examples.describe_rows(subject, extreme, given.ids, easy, outlying, shown)
     return {
-        "map": drawn | {"words": clusters.neighbours(subject.fitted)},
+        "map": drawn | {"words": clusters.neighbours(subject)},
         "examples": {
             "rows": [row | why.get(i, {"odd": {}, "note": None}) for i, row in zip(extreme, table, strict=True)],
             "columns": list(dict.fromkeys(column for i in extreme for column in shown.get(i, {}))),
@@ -204,13 +224,13 @@ def _missing(subject: Subject, features: list[str], names: list[str]) -> dict[st
 
 def _overview(subject: Subject, data: dict[str, Any]) -> dict[str, Any]:
     (m, _, d), c, n, fitted = subject.shape, subject.n_clusters, subject.n_rows, subject.fitted
-    rows = f"{count(n, 'example')} (rows) with {count(d, 'feature')} (columns)"
+    rows = f"{count(n, 'row')} with {count(d, 'feature')} (columns)"
     away = int(np.count_nonzero(subject.without_rows))
     came = f"{rows} in {count(m - away, 'data set')}, {'each ' * (m - away > 1)}called a task here."
     if away:
         others = f"{count(away, 'other task')} of the model {'is' if away == 1 else 'are'} of earlier data"
-        came += f" These are the new data. {others}: sizes count there too, but single examples are not shown."
-    then = f"{subject.method} divided {'the examples of all tasks' if away else 'them'} into {count(c, 'cluster')}"
+        came += f" These are the new data. {others}: sizes count there too, but single rows are not shown."
+    then = f"{subject.method} divided {'the rows of all tasks' if away else 'them'} into {count(c, 'cluster')}"
     if not fitted.traces:
         then = f"Labels from {subject.method} divide them into {count(c, 'cluster')}; cluster numbers are those given"
     elif m > 1 and fitted.shares.any():
@@ -219,8 +239,8 @@ def _overview(subject: Subject, data: dict[str, Any]) -> dict[str, Any]:
         then += ", each task on its own"
     part = (
         [
-            f"The map, single examples and shares of outliers are those of a random sample of "
-            f"{count(len(fitted.rows.labels), 'example')} (rows); numbers of rows in clusters are those of all."
+            f"The map, single rows and shares of outliers are those of a random sample of "
+            f"{count(len(fitted.rows.labels), 'row')}; numbers of rows in clusters are those of all."
         ]
         if n > len(fitted.rows.labels)
         else []

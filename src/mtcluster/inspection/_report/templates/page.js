@@ -62,7 +62,40 @@
   }));
   all(".box").forEach((box) => told.observe(box));
 
-  // A page without single examples has no map.
+  // A link to a folded section opens it.
+  const reveal = () => {
+    const folded = location.hash && byId(decodeURIComponent(location.hash.slice(1)))?.querySelector(":scope > details");
+    if (folded) folded.open = true;
+  };
+  addEventListener("hashchange", reveal);
+  reveal();
+
+  // What is shown can be kept as a file.
+  const keep = (parts, kind, name) => {
+    const link = document.createElement("a");
+    link.href = URL.createObjectURL(new Blob(parts, { type: kind }));
+    link.download = name;
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+  };
+  const button = (text, action) => {
+    const found = document.createElement("button");
+    [found.type, found.textContent, found.className] = ["button", text, "keep"];
+    found.addEventListener("click", action);
+    return found;
+  };
+  const STYLES = ["fill", "fill-opacity", "stroke", "stroke-width", "stroke-opacity", "stroke-dasharray", "font-size", "font-weight", "font-family", "text-anchor"];
+  const drawing = (svg) => {
+    const copy = svg.cloneNode(true), [from, to] = [svg, copy].map((one) => [one, ...one.querySelectorAll("*")]);
+    from.forEach((part, i) => STYLES.forEach((name) => to[i].style.setProperty(name, getComputedStyle(part).getPropertyValue(name))));
+    copy.setAttribute("xmlns", ["http:", "", "www.w3.org", "2000", "svg"].join("/"));
+    return new XMLSerializer().serializeToString(copy);
+  };
+  all("figure.chart").forEach((figure, i) => {
+    figure.querySelector("figcaption").append(" ", button("SVG", () => keep([drawing(figure.querySelector("svg"))], "image/svg+xml", `chart-${i + 1}.svg`)));
+  });
+
+  // A page without single rows has no map.
   const map = byId("canvas") ? drawnMap(JSON.parse(byId("data").textContent)) : { draw() {} };
   window.mtclusterMap = map;  // for pages around this one
   showTheme();
@@ -80,7 +113,7 @@
     const number = (value) => Number(value.toPrecision(3)).toString();
     const called = (j) => (j < 0 ? "no cluster (−1)" : data.names[j] ? `cluster ${j} · ${data.names[j]}` : `cluster ${j}`);
 
-    // Axes: steps from 0 to the last; a category has its examples around its place, so that they do not hide each other.
+    // Axes: steps from 0 to the last; a category has its rows around its place, so that they do not hide each other.
     const last = (axis) => (axis.levels ? axis.levels.length - 0.5 : axis.steps ?? data.steps);
     const first = (axis) => (axis.levels ? -0.5 : 0);
     const jitter = (i) => (((i * 2654435761) % 1024) / 1024 - 0.5) * 0.6;
@@ -142,7 +175,7 @@
       const axis = data.axes[colour], ramped = colour === "easiness" || (axis && !axis.levels);
       byId("scale").hidden = !ramped;
       byId("low").textContent = axis && ramped ? `\u2068${axis.name}\u2069: ${axis.ramp[0] > 0 ? "≤ " : ""}${number(amount(axis, axis.ramp[0]))}` : "hardest";
-      byId("high").textContent = axis && ramped ? `${axis.ramp[1] < last(axis) ? "≥ " : ""}${number(amount(axis, axis.ramp[1]))}` : "easiest of its task";
+      byId("high").textContent = axis && ramped ? `${axis.ramp[1] < last(axis) ? "≥ " : ""}${number(amount(axis, axis.ramp[1]))}` : `easiest of its ${data.group}`;
       byId("levels").replaceChildren(...(axis && axis.levels ? axis.levels : []).map((name, code) => {
         const label = document.createElement("span"), dot = document.createElement("span"), inner = document.createElement("bdi");
         label.className = "level";
@@ -242,8 +275,8 @@
     // The details of a point, in parts that are inserted as text.
     const details = (i) => [
       data.ids ? data.ids[i] : `row ${rowOf(i)}`,
-      `task ${data.tasks[data.task[i]]}`,
-      called(data.cluster[i]) + (data.cluster[i] < 0 ? "" : ` (${data.short[data.cluster[i]]})`),
+      `${data.group} ${data.tasks[data.task[i]]}`,
+      called(data.cluster[i]) + (data.cluster[i] < 0 ? "" : `: ${data.short[data.cluster[i]]}`),
       `easiness ${data.easiness[i]} %, outlier score ${number(data.outlier[i] ?? 0)}`,
       ...(data.confidence ? [`keeps its cluster in ${data.confidence[i]} % of the refits`] : []),
       ...cells(i),
@@ -339,6 +372,18 @@
     when("wider", "click", () => zoom(1 / 0.7));
     when("whole", "click", () => look(true));
     when("middle", "click", () => look());
+    byId("whole").parentElement.append(button("PNG", () => canvas.toBlob((blob) => keep([blob], "image/png", "map.png"))));
+    const nameOf = (i) => (data.ids ? data.ids[i] : String(rowOf(i)));
+    when("find", "input", ({ value }) => {
+      const wanted = value.trim().toLowerCase(), names = spots.map(({ i }) => nameOf(i).toLowerCase());
+      const at = wanted ? [names.indexOf(wanted), names.findIndex((name) => name.startsWith(wanted))].find((k) => k >= 0) : -1;
+      choose(at >= 0 ? spots[at] : null, true);
+    });
+    when("keep", "click", () => {
+      const cell = (text) => `"${(/^[=+@-]/.test(text) ? "'" : "") + text.replaceAll('"', '""')}"`;
+      const lines = spots.map(({ i }) => [nameOf(i), data.tasks[data.task[i]], String(data.cluster[i])].map(cell).join(","));
+      keep([["id", data.group, "cluster"].map(cell).join(","), "\n", lines.join("\n"), "\n"], "text/csv", "rows.csv");
+    });
     for (const kind of ["cluster", "task"]) {
       const boxes = all(`input[data-${kind}]`);
       const set = (value) => boxes.forEach((box) => { box.checked = on[kind][box.dataset[kind]] = value; });
