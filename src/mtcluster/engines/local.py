@@ -111,7 +111,7 @@ class LocalEngine(Blocks, Engine):
         self.centered, self.n_jobs, self.threads = centered, n_jobs, threads
         self.few = self.few if self.xp is np else 2**62  # accelerators sort all of them in no time
         self._each: Each = map
-        self._stack = ExitStack()
+        self._stack, self._entered = ExitStack(), 0
 
     @property
     def needs(self) -> tuple[str, ...]:
@@ -119,15 +119,19 @@ class LocalEngine(Blocks, Engine):
         return ("sparse",) * is_sparse(self.data.Xs[0]) + ("gpu",) * (self.xp is not np)
 
     def __enter__(self) -> Self:
-        if self.threads:
+        self._entered += 1
+        if self.threads and self._entered == 1:
             self._each = self._stack.enter_context(row_threads(self.n_jobs))
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._each = map
-        self._stack.close()
+        self._entered -= 1
+        if not self._entered:
+            self.__dict__.pop("place", None)  # it knows the threads
+            self._each = map
+            self._stack.close()
 
     @cached_property
     def summary(self) -> Summary:
