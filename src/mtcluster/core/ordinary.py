@@ -87,7 +87,8 @@ def _without(
     left = total - float(u.sum())
     if not left > 0:
         return tied
-    Y = np.asarray(block.X @ tied.V if tied.V is not None else block.X, dtype=np.float64)
+    Y = block.X if tied.V is None else block.X @ tied.V
+    Y = np.asarray(Y.toarray() if is_sparse(Y) else Y, dtype=np.float64)
     lam = float(np.broadcast_to(model.sharing.lam, (1, len(sizes)))[0, k])
     G = tied.K.astype(np.float64) * (1 + tied.strength) * total - tied.strength * total * tied.prior
     for points, share in ((centers.Ms, lam), (centers.placed, 1 - lam)):

@@ -66,7 +66,7 @@ def select_n_clusters(
     --------
     >>> from mtcluster.datasets import make_multitask_blobs
     >>> from mtcluster.model_selection import select_n_clusters
-    >>> X, y, tasks = make_multitask_blobs(n_tasks=3, n_clusters=3, random_state=0)
+    >>> X, y, tasks = make_multitask_blobs(n_tasks=3, n_clusters=3, separation=10, random_state=0)
     >>> select_n_clusters(X, tasks=tasks, n_clusters=range(2, 6), random_state=0).n_clusters
     3
     """

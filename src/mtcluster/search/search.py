@@ -84,7 +84,7 @@ class Search:
     >>> X, y, tasks = make_multitask_blobs(n_tasks=3, n_clusters=4, random_state=0)
     >>> model = SPMTC(4, init=Search(n_moved=1), random_state=0).fit(X, tasks=tasks)
     >>> model.decisions_.search.n_rows
-    900
+    300
     """
 
     name: ClassVar[str] = "search"
