@@ -137,7 +137,7 @@ def test_the_whole_way(app, opened, csv, table):
     page.get_by_label("Merge cluster 0").check()
     page.get_by_label("Merge cluster 2").check()
     page.get_by_role("button", name="Merge the marked clusters").click()
-    page.get_by_text("Merged by hand: clusters 0 and 2.").first.wait_for()
+    page.get_by_text("Merged by hand: clusters 0 and 2.").first.wait_for(state="attached")
     assert page.get_by_label("Name of cluster 2").count() == 0
     assert page.get_by_label("Name of cluster 1").input_value() == "strong <b>"
     page.get_by_role("link", name="Compare with run").first.click()
@@ -223,7 +223,7 @@ def test_by_keyboard_alone_on_a_small_screen(app, opened):
     tab_to(page, "[data-merge='0']").press("Space")
     tab_to(page, "[data-merge='1']").press("Space")
     tab_to(page, "#merge").press("Enter")
-    page.get_by_text("Merged by hand").first.wait_for()
+    page.get_by_text("Merged by hand").first.wait_for(state="attached")
     tab_to(page, "#select-shown").press("Enter")
     with page.expect_download() as download:
         tab_to(page, "#download").press("Enter")
