@@ -70,6 +70,7 @@ def _by_common(Ms: Array, sizes: Array, present: Array, at: Array) -> Array:
     held = present.astype(np.float64)
     n = sizes * held
     M = Ms - (n[..., None] * Ms).sum(axis=(0, 1)) / max(n.sum(), np.finfo(np.float64).tiny)
+    M = M / max(float(np.abs(M).max(initial=0.0)), np.finfo(np.float64).tiny)
     root = np.sqrt(n)
     weighted, energy = n[..., None] * M, n * np.einsum("kjd,kjd->kj", M, M)
     X = root[..., None] * M
