@@ -36,7 +36,7 @@ def learn_ordinary(
 
     `sizes` (m, c) of clusters.
     """
-    sample = take_few(rows, NOVELTY_ROWS, rng)
+    sample = _in_rows(take_few(rows, NOVELTY_ROWS, rng))
     nothing = _rounding(sample, model)
     if not model.membership.diagonal:
         Ls = [np.maximum(L, nothing) for L in read_out(Blocks(sample).place, model=model, centers=centers)[1]]
@@ -66,6 +66,15 @@ def learn_ordinary(
             ratios.append(own_losses / medians[-1])
             excess = max(excess, float(np.max(found.excess[0], initial=0.0)))
     return _ordinary(losses, ratios, medians, excess, effects)
+
+
+def _in_rows(sample: list[Block]) -> list[Block]:
+    """Give weights a mean of 1 over the rows that count, as rows of a task that joins weigh 1."""
+    us = np.concatenate([np.asarray(b.u, dtype=np.float64) for b in sample])
+    usual = float(us[us > 0].mean()) if (us > 0).any() else 1.0
+    if usual == 1:
+        return sample
+    return [replace(b, u=(np.asarray(b.u, dtype=np.float64) / usual).astype(b.u.dtype)) for b in sample]
 
 
 def _without_it(losses: Array, n: float) -> Array:
