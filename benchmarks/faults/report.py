@@ -16,7 +16,7 @@ MOST = 60  # failures that are listed
 PACKAGES = ("mtcluster", "numpy", "scipy", "scikit-learn", "pandas", "pyarrow", "skops", "anndata", "dask")
 HEAD = """# Reliability
 
-Faults on purpose, in five campaigns, which must find nothing. `make faults` makes them all and writes this page; each
+Faults on purpose, in six campaigns, which must find nothing. `make faults` makes them all and writes this page; each
 trial has a number, and `python -m benchmarks.faults --only NAME --seed SEED` repeats a campaign. Short forms of all of
 them are among the tests.
 """
