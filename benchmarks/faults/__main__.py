@@ -16,7 +16,7 @@ CAMPAIGNS = {  # trials at most, and processes at once where they must be few
     "kills": (kills, 240, None),
     "readers": (readers, 2_000, None),
     "estimators": (estimators, 10_000, None),
-    "relations": (relations, 60, None),  # cases, of some hundred comparisons each
+    "relations": (relations, 70, None),  # cases, of some hundred comparisons each
     "chaos": (chaos, 69, 1),
 }
 
