@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from time import perf_counter
 
-from . import chaos, estimators, kills, points, readers
+from . import chaos, estimators, kills, points, readers, relations
 from .campaign import in_pieces
 from .report import noted, page
 
@@ -16,6 +16,7 @@ CAMPAIGNS = {  # trials at most, and processes at once where they must be few
     "kills": (kills, 240, None),
     "readers": (readers, 2_000, None),
     "estimators": (estimators, 10_000, None),
+    "relations": (relations, 70, None),  # cases, of some hundred comparisons each
     "chaos": (chaos, 69, 1),
 }
 

@@ -254,4 +254,70 @@ OF_SECOND: Findings = (
         (("cli/test_tables.py", "test_texts_that_begin_like_formulas_are_quoted"),),
     ),
 )
-FINDINGS = OF_ATTACK + OF_CAMPAIGNS + OF_SECOND
+OF_RELATIONS: Findings = (
+    (
+        "The scale of weights changes labels where values or columns are missing",
+        (("estimators/test_missing.py", "test_the_scale_of_weights_does_not_matter_where_values_are_missing"),),
+    ),
+    (
+        "The scale of the weights of a fit changes which rows of a task that joins are new",
+        (("estimators/test_adapt.py", "test_the_scale_of_weights_of_the_fit_does_not_change_what_is_new"),),
+    ),
+    (
+        "Units of columns, and the order of rows, change labels of a task that joins with missing values",
+        (
+            (
+                "estimators/test_adapt.py",
+                "test_neither_the_order_of_the_rows_nor_the_units_of_the_columns_change_a_label",
+            ),
+        ),
+    ),
+    (
+        "Rows of a task that joins a mixture are new at a small rate, and not at a larger one",
+        (("estimators/test_mixture.py", "test_rows_that_are_new_at_a_small_rate_are_new_at_a_large_one"),),
+    ),
+    (
+        "A data frame after a fit to an array in which tasks lack whole columns is a `KeyError`",
+        (("estimators/test_columns.py", "test_frames_after_arrays_in_which_tasks_lack_columns"),),
+    ),
+    (
+        "Output that is not UTF-8, or closed, is a bug; names steer the terminal; `--out=--` ends in a traceback",
+        (
+            ("cli/test_streams.py", "test_output_that_is_not_utf_8"),
+            ("cli/test_streams.py", "test_streams_that_are_closed"),
+            ("cli/test_streams.py", "test_names_do_not_steer_the_terminal"),
+            ("cli/test_streams.py", "test_two_hyphens_are_a_value_behind_the_sign_of_equality"),
+        ),
+    ),
+    (
+        "Tasks of one row get labels that mean nothing, without a word",
+        (("estimators/test_bad_input.py", "test_tasks_of_one_row_are_told"),),
+    ),
+    (
+        "Columns whose names are empty or hold a zero byte, numbers near 2**62, columns without values in one file",
+        (
+            ("cli/test_odd_names.py", "test_a_zero_byte_in_the_name_of_a_column"),
+            ("cli/test_odd_names.py", "test_a_nameless_column_is_refused"),
+            ("cli/test_odd_names.py", "test_numbers_near_the_largest_whole_numbers"),
+            ("cli/test_odd_names.py", "test_a_column_without_values_in_one_file"),
+        ),
+    ),
+    (
+        "Of names that are given at the same time one is lost; of two names of a cluster the last is taken",
+        (
+            ("cli/test_names.py", "test_names_that_are_given_at_the_same_time_are_all_kept"),
+            ("cli/test_odd_names.py", "test_a_cluster_is_given_one_name"),
+        ),
+    ),
+    (
+        'A task named "(shared)", stop words that do not end, cells behind a semicolon, options that are ignored',
+        (
+            ("cli/test_odd_names.py", "test_a_task_that_is_called_like_the_shared_centres"),
+            ("cli/test_odd_names.py", "test_a_file_of_stop_words_that_does_not_end"),
+            ("cli/test_odd_names.py", "test_cells_behind_a_semicolon_are_no_formulas"),
+            ("cli/test_odd_names.py", "test_numbers_of_clusters_are_needed_where_they_are_known_alone"),
+            ("cli/test_odd_names.py", "test_certificates_need_a_scheduler"),
+        ),
+    ),
+)
+FINDINGS = OF_ATTACK + OF_CAMPAIGNS + OF_SECOND + OF_RELATIONS

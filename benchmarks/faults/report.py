@@ -10,13 +10,13 @@ from typing import Any
 from mtcluster._utils.text import versions
 
 from .campaign import Outcome
-from .findings import OF_ATTACK, OF_CAMPAIGNS, OF_SECOND, Findings
+from .findings import OF_ATTACK, OF_CAMPAIGNS, OF_RELATIONS, OF_SECOND, Findings
 
 MOST = 60  # failures that are listed
 PACKAGES = ("mtcluster", "numpy", "scipy", "scikit-learn", "pandas", "pyarrow", "skops", "anndata", "dask")
 HEAD = """# Reliability
 
-Faults on purpose, in five campaigns, which must find nothing. `make faults` makes them all and writes this page; each
+Faults on purpose, in six campaigns, which must find nothing. `make faults` makes them all and writes this page; each
 trial has a number, and `python -m benchmarks.faults --only NAME --seed SEED` repeats a campaign. Short forms of all of
 them are among the tests.
 """
@@ -31,6 +31,9 @@ By the campaigns, while they were built:
 """
 AGAIN = """
 By hand once more, when the campaigns found nothing any more:
+"""
+PAIRS = """
+By a second attack and by the campaign on relations, of pairs of calls whose results must agree:
 """
 
 
@@ -82,6 +85,7 @@ def page(campaigns: dict[str, Any]) -> str:
         parts += [f"| {kind} | {n:,} |" for kind, n in one["counts"].items()]
         parts += ["", *(f"- {line}" for line in one["wrong"]), *([""] if one["wrong"] else [])]
     parts += [FOUND, *_table(OF_ATTACK), LATER, *_table(OF_CAMPAIGNS), AGAIN, *_table(OF_SECOND)]
+    parts += [PAIRS, *_table(OF_RELATIONS)]
     return "\n".join(parts) + "\n"
 
 

@@ -6,6 +6,7 @@ import signal
 import stat
 import subprocess
 import sys
+import threading
 
 import pytest
 
@@ -243,3 +244,24 @@ def test_errors_that_another_attempt_may_not_meet():
     assert may_pass(OSError(errno.EIO, "input/output error"))
     assert not may_pass(FileNotFoundError(errno.ENOENT, "no such file"))
     assert not may_pass(OSError(errno.ENOSPC, "no space left on device"))
+
+
+def test_blocks_for_one_path_wait_for_each_other(tmp_path):
+    pytest.importorskip("fcntl", reason="this system has no such locks")
+    seen, inside = [], threading.Event()
+
+    def wait():
+        inside.wait()
+        with files.one_at_a_time(tmp_path / "run"):
+            seen.append("second")
+
+    other = threading.Thread(target=wait)
+    other.start()
+    with files.one_at_a_time(tmp_path / "run"):
+        inside.set()
+        other.join(0.2)
+        assert other.is_alive()
+        seen.append("first")
+    other.join()
+    assert seen == ["first", "second"]
+    assert list(tmp_path.iterdir()) == []

@@ -1,6 +1,8 @@
 """Names that `mtcluster rename` gives are in every file of every command that follows."""
 
 import csv
+import subprocess
+import sys
 
 import pytest
 
@@ -47,3 +49,15 @@ def test_names_survive_every_command_in_every_file(survey, run, tmp_path):
     assert run("rename", "next", "0=", "1=")[0] == 0
     for name in FILES:
         assert "name" not in table(tmp_path / "next" / name)[0]
+
+
+@pytest.mark.slow
+def test_names_that_are_given_at_the_same_time_are_all_kept(survey, run, tmp_path):
+    survey.to_csv(tmp_path / "survey.csv", index=False)
+    assert run("fit", "survey.csv", *HOW, "--out", "run")[0] == 0
+    command = [sys.executable, "-m", "mtcluster", "rename", "run"]
+    started = [subprocess.Popen([*command, f"{j}=name {j}"], cwd=tmp_path, stdout=subprocess.PIPE) for j in range(3)]
+    for process in started:
+        process.communicate(timeout=240)
+    assert [process.returncode for process in started] == [0, 0, 0]
+    assert {row["name"] for row in table(tmp_path / "run" / "labels.csv")} == {"name 0", "name 1", "name 2"}

@@ -361,3 +361,19 @@ def test_model_files_hold_adapted_models(fitted, blobs, tmp_path):
     adapted = fitted.adapt(X, tasks=tasks)
     dump(adapted, tmp_path / "model.skops")
     assert_array_equal(load(tmp_path / "model.skops").predict(X, tasks=tasks), adapted.labels_)
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.1])
+@pytest.mark.parametrize("scale", [1e-3, 1e3])
+def test_the_scale_of_weights_of_the_fit_does_not_change_what_is_new(blobs, scale, missing):
+    X, _, tasks = blobs
+    rng = np.random.default_rng(0)
+    X = np.where(rng.random(X.shape) < missing, np.nan, X)
+    old, new = tasks < 3, tasks == 3
+    weights = rng.choice([0.5, 1.0, 3.0], int(old.sum()))
+    one, other = (
+        SPMTC(4, random_state=0).fit(X[old], tasks=tasks[old], sample_weight=factor * weights) for factor in (1, scale)
+    )
+    assert_array_equal(other.labels_, one.labels_)
+    assert_array_equal(other.predict({"new": X[new]}, novelty_rate=0.1), one.predict({"new": X[new]}, novelty_rate=0.1))
+    assert_allclose(other.fitted_.ordinary.losses, one.fitted_.ordinary.losses, rtol=1e-6)

@@ -135,3 +135,15 @@ def test_weights_count_in_other_columns_too(data):
     first = SPMTC(4, **params).fit(own, sample_weight=weights)
     second = SPMTC(4, **params).fit(doubled)
     assert_array_equal(first.cluster_sizes_.sum(axis=1), second.cluster_sizes_.sum(axis=1))
+
+
+def test_frames_after_arrays_in_which_tasks_lack_columns(data):
+    """Arrays have no names, so that columns are those at the same place."""
+    X, _, tasks = data
+    X = X.copy()
+    X[tasks == 0, 0], X[tasks == 1, 1] = np.nan, np.nan
+    model = SPMTC(4, random_state=0).fit(X, tasks=tasks)
+    for kind in (pd.DataFrame, pl.DataFrame):
+        with pytest.warns(UserWarning, match="X has feature names"):
+            labels = model.predict(kind(dict(zip(NAMES, X.T, strict=True))), tasks=tasks)
+        assert_array_equal(labels, model.labels_)

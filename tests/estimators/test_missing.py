@@ -216,3 +216,19 @@ def test_gaps_in_a_refit_a_stream_and_a_task_that_joins(blobs):
         > 0.9
     )
     assert np.mean(joined.labels_ >= 0) > 0.9
+
+
+@pytest.mark.parametrize("model", [SPMTC(4, random_state=0), LSSMTC(4, random_state=0)], ids=str)
+@pytest.mark.parametrize("kind", ["gaps", "columns"])
+@pytest.mark.parametrize("seed", [1, 3])
+def test_the_scale_of_weights_does_not_matter_where_values_are_missing(model, kind, seed):
+    X, _, tasks = make_multitask_blobs(60, 6, n_tasks=3, n_clusters=4, separation=5, absent=0.3, random_state=seed)
+    rng = np.random.default_rng(seed)
+    if kind == "gaps":
+        X = np.where(rng.random(X.shape) < 0.15, np.nan, X)
+    else:
+        X[tasks[:, None] == np.arange(6)] = np.nan
+    weights = rng.choice([0.5, 1.0, 3.0], len(X))
+    labels = [model.fit(X, tasks=tasks, sample_weight=scale * weights).labels_ for scale in (1, 1e-3, 1e3)]
+    assert_array_equal(labels[1], labels[0])
+    assert_array_equal(labels[2], labels[0])

@@ -2,6 +2,7 @@
 
 import os
 import pickle
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -417,3 +418,14 @@ def test_several_starts_are_compared_by_the_likelihood(blobs):
     assert model.decisions_.n_starts > 1
     assert model.score(X, tasks=tasks) >= mixture(init="random").fit(X, tasks=tasks).score(X, tasks=tasks) - 1e-6
     assert joint_accuracy(y, model.labels_, tasks) > 0.9
+
+
+@pytest.mark.parametrize("covariance_type", TYPES)
+@pytest.mark.parametrize("seed", [0, 1])
+def test_rows_that_are_new_at_a_small_rate_are_new_at_a_large_one(covariance_type, seed):
+    X, _, tasks = make_multitask_blobs(80, 4, n_tasks=4, n_clusters=3, separation=6, outliers=0.03, random_state=seed)
+    model = mixture(3, covariance_type=covariance_type).fit(X[tasks < 3], tasks=tasks[tasks < 3])
+    flags = [model.predict({"new": X[tasks == 3]}, novelty_rate=rate) < 0 for rate in (0.001, 0.01, 0.1, 0.5)]
+    for fewer, more in pairwise(flags):
+        assert more[fewer].all()
+    assert flags[0].sum() < flags[-1].sum()

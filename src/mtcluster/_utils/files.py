@@ -149,6 +149,25 @@ def scratch(folder: Path) -> Iterator[Path]:
 
 
 @contextmanager
+def one_at_a_time(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Wait until no other process is in such a block for the same path; its folder is locked, where that can be done.
+
+    Nothing is left behind, and a process that ends lets go.
+    """
+    handle = None
+    with suppress(OSError, ImportError):  # other systems, and file systems without locks
+        import fcntl
+
+        handle = os.open(Path(path).resolve().parent, os.O_RDONLY)
+        fcntl.flock(handle, fcntl.LOCK_EX)
+    try:
+        yield
+    finally:
+        if handle is not None:
+            os.close(handle)
+
+
+@contextmanager
 def uninterrupted() -> Iterator[None]:
     """Delay Ctrl-C and the stop signal of a batch system until the end of the block."""
     if threading.current_thread() is not threading.main_thread():

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from .._utils.files import one_at_a_time
 from .._utils.text import listed
 from ..estimators.merging import as_told
 from ..inspection._relations import relations
@@ -31,7 +32,12 @@ class KnownStability(dict[str, Any]):
 def run(arguments: Namespace, console: Console) -> dict[str, Any]:
     """Merge the clusters in the model, and write the files of the run again."""
     need("skops", "files", "writing a model")
-    out: Path = arguments.model
+    with one_at_a_time(arguments.model):  # what another process writes meanwhile would be lost
+        return _merged(arguments.model, arguments.clusters, console)
+
+
+def _merged(out: Path, clusters: list[int], console: Console) -> dict[str, Any]:
+    """Merge the clusters; returns what is told."""
     folder.tidy_up(out)
     contents = load_model(out)
     model, before = contents["model"], findings(contents)
@@ -41,12 +47,12 @@ def run(arguments: Namespace, console: Console) -> dict[str, Any]:
         console.begin("reading the rows again")
         options, rows = rows_again(out, contents)
         with input_errors():
-            model.merge(arguments.clusters)
+            model.merge(clusters)
         console.begin("writing")
         settings = settings_in(out)
         found = _without(model, _stability(out, settings))
         settings |= {"stability": found, "merged": [list(pair) for pair in model.fitted_.merged]}
-        said = f"Merged by hand: clusters {listed(map(str, sorted(set(arguments.clusters))), final=' and ')}."
+        said = f"Merged by hand: clusters {listed(map(str, sorted(set(clusters))), final=' and ')}."
         lines = [*before["overview"]["lines"], said]
         report = report_of(options, rows, model, settings, lines, found, folder.names_of(model))
         with folder.placing(out, last=layout.SETTINGS) as new:

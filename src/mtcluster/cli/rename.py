@@ -8,6 +8,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+from .._utils.files import one_at_a_time
 from .._utils.text import count, listed
 from ..inspection._report import Report
 from . import folder, layout
@@ -21,6 +22,12 @@ TABLES = (layout.ROWS_TABLE, layout.CENTERS, layout.RELATIONS)  # with a column 
 def run(arguments: Namespace, console: Console) -> dict[str, Any]:
     """Write the names into the model, and the tables and the report again."""
     need("skops", "files", "writing a model")
+    with one_at_a_time(arguments.model):  # what another process writes meanwhile would be lost
+        return {"out": str(arguments.model), "names": _written(arguments)}
+
+
+def _written(arguments: Namespace) -> dict[str, str]:
+    """Write the names; returns those of all clusters."""
     from ..interop import dump
 
     folder.tidy_up(arguments.model)  # a stopped run may have left the old folder beside its place
@@ -34,7 +41,7 @@ def run(arguments: Namespace, console: Console) -> dict[str, Any]:
         dump(contents | {"findings": json.dumps(summary), "model": model}, new / layout.MODEL)
         for path in filter(Path.exists, map(arguments.model.__truediv__, TABLES)):
             folder.rename_rows(path, new / path.name, {int(j): name for j, name in names.items()})
-    return {"out": str(arguments.model), "names": names}
+    return names
 
 
 def _named(model: Any, names: dict[str, str]) -> Any:

@@ -38,7 +38,7 @@ def learn_ordinary(
 
     `sizes` (m, c) of clusters.
     """
-    sample = take_few(rows, NOVELTY_ROWS, rng)
+    sample = _in_rows(take_few(rows, NOVELTY_ROWS, rng))
     nothing = _rounding(sample, model)
     if not model.membership.diagonal:
         Ls = [np.maximum(L, nothing) for L in read_out(Blocks(sample).place, model=model, centers=centers)[1]]
@@ -97,6 +97,15 @@ def _without(
         G = G - share * rest.T @ (u[:, None] * rest)
     K = (G / left + tied.strength * tied.prior) / (1 + tied.strength)
     return replace(tied, K=K.astype(tied.K.dtype)).bounded()
+
+
+def _in_rows(sample: list[Block]) -> list[Block]:
+    """Give weights a mean of 1 over the rows that count, as rows of a task that joins weigh 1."""
+    us = np.concatenate([np.asarray(b.u, dtype=np.float64) for b in sample])
+    usual = float(us[us > 0].mean()) if (us > 0).any() else 1.0
+    if usual == 1:
+        return sample
+    return [replace(b, u=(np.asarray(b.u, dtype=np.float64) / usual).astype(b.u.dtype)) for b in sample]
 
 
 def _without_it(losses: Array, n: float) -> Array:

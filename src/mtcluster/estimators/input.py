@@ -204,8 +204,9 @@ def _read_local(estimator: BaseEstimator, X: Any, tasks: Any, *, reset: bool, mi
     """Compute X as it is, without a column of tasks, split by task."""
     parts = as_parts(X, "X")
     if parts is None:
-        if missing and not reset and _has_mosaic(estimator) and hasattr(X, "columns"):
-            columns = places(list(X.columns), list(estimator.__dict__["feature_names_in_"]), "X")
+        known = getattr(estimator, "feature_names_in_", None)
+        if missing and not reset and known is not None and _has_mosaic(estimator) and hasattr(X, "columns"):
+            columns = places(list(X.columns), list(known), "X")
             X = columns.place(matrix_of(estimator, X, "X", reset=False, first=False))
         else:
             X = matrix_of(estimator, X, "X", reset=reset)
