@@ -58,7 +58,7 @@ def test_strange_data_get_a_finite_answer(X, parameters, dtype):
         if model.decisions_.metric == "euclidean"
         else np.linalg.solve(model.fitted_.centers.geometry.tied.take("R", None).dense()[0], W)
     )
-    assert_allclose(W.T @ measured, np.eye(l), atol=1e-8 if dtype == np.float64 else 1e-5)
+    assert_allclose(W.T @ measured, np.eye(l), atol=1e-8 if dtype == np.float64 else 5e-5)
     assert_array_equal(model.predict(X, tasks=tasks), model.labels_)
 
 
