@@ -17,13 +17,14 @@ from sklearn.metrics import adjusted_rand_score
 
 from mtcluster import ASI, MultiTaskGaussianMixture
 
-from .relations_cases import Answers, Case, answers
+from .relations_cases import ROW_CALLS, Answers, Case, answers
 
 ENDED = 2e-2  # of a value, where fits end before they stand still
 ROUNDED, SINGLE = 1e-5, 1e-2  # where the same sums are made in another order, in double and single precision
 NOTHING = ("nothing",)  # a beginning that no call has
 BY_WEIGHT = ("adapt, update=True", "partial_fit")  # new rows weigh 1 each, and new groups need so much weight
-BY_COLUMN = ("score", "adapt", "predict of a new task")  # what counts columns, also those that tell nothing
+BY_HALVES = ("adapt", *(f"{call} of a new task" for call in ROW_CALLS))  # of one task halves are drawn for these
+BY_COLUMN = ("score", *BY_HALVES)  # what counts columns, also those that tell nothing
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,8 @@ def rows(case: Case, rng: np.random.Generator) -> Changed:
     order = rng.permutation(len(case.X))
     back = np.argsort(order)
     weights = None if case.weights is None else case.weights[order]
-    return Changed(case.change(X=case.X[order], tasks=case.tasks[order], weights=weights), rows=back)
+    changed = case.change(X=case.X[order], tasks=case.tasks[order], weights=weights)
+    return Changed(changed, rows=back, without=() if len(np.unique(case.tasks)) > 1 else BY_HALVES)
 
 
 def tasks(case: Case, _: np.random.Generator) -> Changed:
@@ -114,7 +116,7 @@ def again(case: Case, _: np.random.Generator) -> Changed:
 
 def column_major(case: Case, _: np.random.Generator) -> Changed:
     """Let columns lie one after the other in memory."""
-    return Changed(case.change(X=np.asfortranarray(case.X)), share=ROUNDED, numbers=True)
+    return Changed(case.change(X=np.asfortranarray(case.X)), share=ROUNDED)
 
 
 def doubled(case: Case, _: np.random.Generator) -> Changed:
