@@ -208,6 +208,7 @@ def test_the_reference_lists_every_public_module():
         "certainty",
         "estimators",
         "cli",
+        "app",
         "__init__",
         "__main__",
         "__pycache__",
