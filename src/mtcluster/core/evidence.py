@@ -34,7 +34,7 @@ OWN_CENTERS = np.array([0.0, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0])  # v_d
 STRENGTHS = np.array([0.0, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 1e3])  # ν − d − 2, in shares of the rows
 SIZES = 2.0 ** np.arange(1, -11, -1)  # s
 ROUNDS = 4  # of this search at most
-MOST_NUMBERS = 2**22  # of matrices that are made side by side
+MOST_NUMBERS = 2**20  # of matrices that are made side by side
 FLOOR = 1e-6  # share of the mean variance that each variance of S0 has at least
 
 

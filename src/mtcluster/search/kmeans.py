@@ -14,8 +14,8 @@ from ..core.arrays import Array
 
 FEW_ITERATIONS = 12  # where clusters need not be found to the end
 MANY_ITERATIONS = 300
-FEW_NUMBERS = 2**14  # rows times clusters of a problem that is solved beside others; more are faster in compiled code
-SIDE_BY_SIDE = 2**22  # numbers that are handled at once
+FEW_NUMBERS = 2**14  # rows times columns and clusters of a problem that is solved beside others
+SIDE_BY_SIDE = 2**20  # numbers that are handled at once
 TOLERANCE = 1e-4  # of the mean variance of the columns: centres that move less, squared, stay
 
 
@@ -42,7 +42,7 @@ def kmeans_of_each(
         np.ones(len(Y)) if u is None or np.count_nonzero(u) < n_clusters else u for Y, u in zip(Ys, us, strict=True)
     ]
     most, found = FEW_ITERATIONS if short else MANY_ITERATIONS, list[Clustering | None]([None] * len(Ys))
-    few = [i for i, Y in enumerate(Ys) if len(Y) * n_clusters <= FEW_NUMBERS]
+    few = [i for i, Y in enumerate(Ys) if len(Y) * (Y.shape[1] + n_clusters) <= FEW_NUMBERS]
     few.sort(key=lambda i: len(Ys[i]))
     largest = max((Ys[i].shape[1] + n_clusters) * len(Ys[i]) for i in few) if few else 1
     step = max(SIDE_BY_SIDE // (n_init * largest), 1)

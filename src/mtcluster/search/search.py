@@ -16,6 +16,7 @@ import numpy as np
 
 from ..core.arrays import Array
 from ..core.blocks import Block, Blocks, PerRow, RowSource
+from ..core.centers import Centers
 from ..core.geometry import Tied
 from ..core.model import Model
 from ..core.readout import read_out
@@ -150,9 +151,8 @@ class Search:
         count less, so that all rows are represented.
         """
         view, wide = hunt.view, Sampling(SCREENED * self.sample, SCREENED * self.task_sample)
-        others, places = take_sample(rows, wide, hunt.rng)
         model, centers = centers_at(view.sample, found.labels, found.model)
-        losses = Blocks(others).apply(partial(read_out, model=model, centers=centers), outputs=2)[1]
+        places, losses = _losses_of_more(take_sample(rows, wide, hunt.rng), model, centers)
         limit = np.quantile(np.concatenate(losses), BADLY)
         bad = [own > limit for own in losses]
         share = min(LOOKED_AGAIN / max(sum(map(np.sum, bad)), 1), 1.0)
@@ -173,6 +173,14 @@ class Search:
         sample = take_sample(rows, Sampling(self.sample, self.task_sample), np.random.default_rng(seeds[0]))
         view = view_of(rows, *sample, model.n_clusters, "none", False, seeds[1])
         return replace(model, geometry=geometry_of(view))
+
+
+def _losses_of_more(
+    taken: tuple[list[Block], list[Array]], model: Model, centers: Centers
+) -> tuple[list[Array], list[Array]]:
+    """Return where rows were taken, and their losses; the rows themselves are not kept."""
+    others, places = taken
+    return places, Blocks(others).apply(partial(read_out, model=model, centers=centers), outputs=2)[1]
 
 
 def _resized(view: View, known: list[Array], n_clusters: int) -> Array:
