@@ -23,7 +23,7 @@ from .cold import renamed
 from .gaps import gaps, whitener
 from .parts import halves
 from .reference import elliptical
-from .verdict import FAIRLY_STABLE, NARROW_GAP, STABLE
+from .verdict import FAIRLY_STABLE, MUCH_MORE, NARROW_GAP, STABLE
 
 N_HALVES = 2
 AS_SHARP = 0.93  # of the highest silhouette of a separated number: a finer one is a cut of one cluster
@@ -50,8 +50,13 @@ class Number:
 
     @property
     def beats(self) -> bool:
-        """Whether the rows are cut more sharply than all data sets without clusters."""
-        return bool(self.silhouette > self.reference.max())
+        """Whether the rows are cut more sharply than all data sets without clusters, by more than these differ."""
+        return bool(self.silhouette > self.reference.max() + np.ptp(self.reference))
+
+    @property
+    def far_sharper(self) -> bool:
+        """Whether they are cut so much more sharply that narrow gaps say little: clusters may run into each other."""
+        return self.stability >= STABLE and bool(self.silhouette >= self.reference.max() + MUCH_MORE)
 
     @property
     def found_again(self) -> bool:
@@ -101,7 +106,7 @@ def choose(found: list[Number]) -> tuple[int | None, list[int], str]:
     sharper = [one for one in found if one.beats]
     if not sharper:
         return 1, [], "none"
-    again = [one for one in sharper if one.found_again and one.between <= NARROW_GAP]
+    again = [one for one in sharper if one.found_again and (one.between <= NARROW_GAP or one.far_sharper)]
     if not again:
         return (
             (None, [one.n_clusters for one in sharper], "unstable")
