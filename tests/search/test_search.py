@@ -33,7 +33,7 @@ def test_the_second_look_is_what_finds_them(monkeypatch):
     found = []
     for again in (True, False):
         if not again:
-            monkeypatch.setattr(Search, "_looked_again", lambda self, rows, hunt, found: (found, hunt.view))
+            monkeypatch.setattr(Search, "_looked_again", lambda self, rows, hunt, found, screened: (found, hunt.view))
         X, tasks, labels = rare(1)
         model = SPMTC(12, random_state=0, init=Search(sample=600)).fit(X, tasks=tasks)
         found.append(adjusted_rand_score(labels, model.labels_))

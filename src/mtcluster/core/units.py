@@ -25,6 +25,7 @@ FACTORS = {
 # How far the logarithm of a spread may be from that of a factor, where it is no longer usual, and where it is strange.
 CLOSE, CLEAR, STRANGE = np.log(2.0), np.log(1.4), np.log(6.0)
 TRIED = 6  # guesses
+FAR = 0.1  # share of the rows at either end of a column that count as the rows next to them
 CHANCE = 0.05  # share of the rows that may be new in other units beside those that are anyway
 
 
@@ -95,6 +96,9 @@ def _guesses(ratios: Array) -> list[Units]:
 
 
 def _spread(X: Array, u: Array) -> Array:
+    """Compute (d,) the standard deviation of the rows, in which a few that lie far away hardly count."""
+    counting = X[u > 0] if (u > 0).any() else X
+    X = np.clip(X, *np.quantile(counting, [FAR, 1 - FAR], axis=0))
     mean = u @ X / u.sum()
     return np.asarray(np.sqrt(u @ (X - mean) ** 2 / u.sum()))
 

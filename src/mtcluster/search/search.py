@@ -38,7 +38,7 @@ MOST_OWN = 0.99  # λ1 of a task that shares
 DRAWN = 100.0  # rows by which centres of tasks are drawn to the shared ones, of rows of one length
 LEAST_ROWS = 5  # rows per cluster that a task needs before it can be left alone
 SCREENED = 10  # rows that are looked through for badly fitting ones, in shares of the sample
-MOST_SCREENED = 2**22  # numbers that are looked through at most
+MOST_SCREENED = 2**21  # numbers that are looked through at most
 BADLY = 0.99  # quantile of their losses from which on rows fit badly
 LOOKED_AGAIN = 1000  # of these rows at most
 
@@ -138,19 +138,19 @@ class Search:
             view = view_of(rows, given, positions, model.n_clusters, offset, round, seeds[1], whole)
             hunt = replace(hunt, view=view)
             found = hunt.find(np.concatenate(found.labels))
-        few = SCREENED * self.sample * rows.n_features <= MOST_SCREENED
-        if few and len(view.looks) == 1 and sum(map(len, positions)) < rows.summary.counting.sum():
-            found, view = self._looked_again(rows, hunt, found)
+        screened = min(SCREENED, MOST_SCREENED // (self.sample * rows.n_features))
+        if screened > 1 and len(view.looks) == 1 and sum(map(len, positions)) < rows.summary.counting.sum():
+            found, view = self._looked_again(rows, hunt, found, screened)
         labels = label_all(rows, view.sample, view.positions, found.labels, found.model)
         return SearchResult(labels, found.model, found.evidence, found.support)
 
-    def _looked_again(self, rows: RowSource, hunt: Hunt, found: Catch) -> tuple[Catch, View]:
+    def _looked_again(self, rows: RowSource, hunt: Hunt, found: Catch, screened: int) -> tuple[Catch, View]:
         """Add rows that fit badly to the sample, and let moves go on from the labels.
 
         A cluster that is too small for the sample shows in these rows. They come from more rows than were searched, and
         count less, so that all rows are represented.
         """
-        view, wide = hunt.view, Sampling(SCREENED * self.sample, SCREENED * self.task_sample)
+        view, wide = hunt.view, Sampling(screened * self.sample, screened * self.task_sample)
         model, centers = centers_at(view.sample, found.labels, found.model)
         places, losses = _losses_of_more(take_sample(rows, wide, hunt.rng), model, centers)
         limit = np.quantile(np.concatenate(losses), BADLY)
