@@ -1,5 +1,7 @@
 """Cold refits, and the number of clusters."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -59,6 +61,12 @@ def test_one_group_where_nothing_is_sharper_than_chance():
     two = np.repeat([0, 1], 40)
     assert choose([number(2, two, between=1.0, silhouette=0.1)])[0] == 1
     assert choose([number(2, two, between=1.0, silhouette=0.5)])[0] == 1
+
+
+def test_wide_rows_may_have_clusters_that_run_into_each_other():
+    two = np.repeat([0, 1], 40)
+    assert choose([replace(number(2, two, between=1.0, silhouette=0.5), wide=True)])[0] == 2
+    assert choose([replace(number(2, two, between=1.0, silhouette=0.5, stability=0.8), wide=True)])[0] == 1
 
 
 def test_names_for_the_same_clusters_in_two_tasks_are_no_clusters_more():

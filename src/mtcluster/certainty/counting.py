@@ -47,6 +47,7 @@ class Number:
     silhouette: float
     reference: Array  # (B,) silhouettes of data without clusters
     n_cells: int  # pairs of a task and a cluster with rows
+    wide: bool = False  # are rows seen in directions? Gaps say little in many of them
 
     @property
     def beats(self) -> bool:
@@ -55,8 +56,9 @@ class Number:
 
     @property
     def far_sharper(self) -> bool:
-        """Whether they are cut so much more sharply that narrow gaps say little: clusters may run into each other."""
-        return self.stability >= STABLE and bool(self.silhouette >= self.reference.max() + MUCH_MORE)
+        """Whether wide rows are cut so much more sharply that clusters may run into each other."""
+        sharp = bool(self.silhouette >= self.reference.max() + MUCH_MORE)
+        return self.wide and self.stability >= STABLE and sharp
 
     @property
     def found_again(self) -> bool:
@@ -172,6 +174,7 @@ def _number(view: View, c: int, seed: int) -> Number:
         silhouette=silhouette(rows, labels, c),
         reference=np.array([silhouette(one, _quick(one, c), c) for one in drawn]),
         n_cells=cells,
+        wide=view.V is not None,
     )
 
 
