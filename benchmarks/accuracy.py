@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 from benchmarks.evaluation.data import FILES as TEXTS
 from benchmarks.evaluation.data import view
+from benchmarks.structures import apart
 from joblib import Parallel, delayed
 from sklearn.cluster import KMeans
 from sklearn.decomposition import PCA
@@ -110,13 +111,6 @@ def rare_cells(folder: str, seed: int) -> Iterator[Case]:
                 counted = np.isin(at, kept)
                 yield Case(f"rare cells, {n}", f"type {j}, draw {draw}", loaded.X[at], y[at], loaded.tasks[at],
                            int(y.max()) + 1, counted)  # fmt: skip
-
-
-def apart(n: int, d: int, distance: float, rng: np.random.Generator) -> Any:
-    """Centres of which the nearest two lie so far from each other, in about that many dimensions."""
-    found = rng.normal(size=(n, d))
-    gaps = np.linalg.norm(found[:, None] - found, axis=2)[np.triu_indices(n, 1)]
-    return found * distance / gaps.min()
 
 
 def outliers(folder: str, seed: int) -> Iterator[Case]:

@@ -20,6 +20,7 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
+from benchmarks.structures import SHAPELESS, STRUCTURED, Rows, with_clusters, without_clusters
 from joblib import Parallel, delayed
 from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import pdist
@@ -35,33 +36,17 @@ from mtcluster.model_selection import select_n_clusters, stability
 
 Data = tuple[Any, Any, Any]
 TEXT = ("comp_vs_sci", "rec_vs_talk", "orgs_vs_people", "orgs_vs_places", "people_vs_places")
-SHAPES = ("Gaussian", "correlated", "uniform", "heavy tails", "curve")
 BINS = 10
 FIRST = 10_000  # of the seeds of these data: development used smaller ones
 
 
-def without_clusters(shape: str, seed: int) -> tuple[Any, Any, int]:
-    """Rows of one cluster, their tasks, and a number of clusters to ask for."""
-    rng = np.random.default_rng(seed)
-    d, m = int(rng.choice([2, 3, 5, 10, 20, 50])), int(rng.integers(1, 11))
-    n, c = int(rng.integers(150, 1001)), int(rng.integers(2, 9))
-    size = (m * n, d)
-    if shape == "uniform":
-        X = rng.uniform(-1, 1, size=size)
-    elif shape == "heavy tails":
-        X = rng.standard_normal(size) / np.sqrt(rng.chisquare(3, size=(m * n, 1)) / 3)
-    elif shape == "curve":
-        angle = rng.uniform(0, rng.uniform(0.5, 1.8) * np.pi, size=m * n)
-        X = rng.normal(scale=0.1, size=size)
-        X[:, 0] += 2 * np.cos(angle)
-        X[:, 1] += 2 * np.sin(angle)
-    else:
-        X = rng.standard_normal(size)
-        X = X @ rng.normal(size=(d, d)) if shape == "correlated" else X
-    return X, np.repeat(np.arange(m), n), c
+def drawn(make: Callable[[str, int], Rows], kind: str, seed: int) -> tuple[Any, Any, int]:
+    """Rows of a kind, their tasks, and a number of clusters to ask for."""
+    X, _, tasks, c = make(kind, seed)
+    return X, tasks, c
 
 
-def with_clusters(separation: float, apart: bool, seed: int) -> tuple[Any, Any, int]:
+def blobs(separation: float, apart: bool, seed: int) -> tuple[Any, Any, int]:
     """Blobs of noise 1; `apart`: every two centres are at least `separation` apart, else that is usual."""
     rng = np.random.default_rng(seed)
     d, m = int(rng.choice([2, 5, 10, 20, 50] if apart else [10, 20, 50])), int(rng.integers(1, 11))
@@ -92,11 +77,12 @@ def verdicts(quick: bool) -> list[str]:
     """The table of verdicts."""
     n = 4 if quick else 40
     kinds: dict[str, tuple[Callable[[int], Any], int]] = {
-        f"no clusters: {shape}": (partial(without_clusters, shape), n) for shape in SHAPES
+        f"no clusters: {shape}": (partial(drawn, without_clusters, shape), n // 2) for shape in SHAPELESS
     }
+    kinds |= {f"clusters: {kind}": (partial(drawn, with_clusters, kind), n // 2) for kind in STRUCTURED}
     for separation, apart in product((8, 4), (True, False)):
         which = "at least" if apart else "usually"
-        kinds[f"blobs, centres {which} {separation} apart"] = partial(with_clusters, separation, apart), 2 * n
+        kinds[f"blobs, centres {which} {separation} apart"] = partial(blobs, separation, apart), 2 * n
     jobs = [(make, FIRST + i) for make, size in kinds.values() for i in range(size)]
     found = iter(Parallel(n_jobs=-1)(delayed(verdict)(*job) for job in jobs))
     lines = ["| data | fits | " + " | ".join(VERDICTS) + " |", "|---|---|" + "---|" * len(VERDICTS)]
@@ -105,14 +91,14 @@ def verdicts(quick: bool) -> list[str]:
         words = Counter(next(found) for _ in range(size))
         none += words if name.startswith("no clusters") else Counter()
         lines.append(_shares(name, words))
-    lines.insert(2 + len(SHAPES), _shares("**no clusters, all**", none))
+    lines.insert(2 + len(SHAPELESS), _shares("**no clusters, all**", none))
     return [
         "## Verdicts",
         "",
-        "Default SPMTC fits and `stability` with 20 refits. Data without clusters: 2 to 50 features, 1 to 10 tasks of "
-        "150 to 1,000 rows, 2 to 8 clusters asked for; a curve is an arc of 90 to 320 degrees. Blobs: noise 1, 2 to 8 "
-        "clusters, 1 to 10 tasks of 150 to 500 rows; “usually” is `make_multitask_blobs` with 10 to 50 features, in "
-        "which some centres lie nearer.",
+        "Default SPMTC fits and `stability`. Data without clusters: 3 to 200 columns, 1 to 10 tasks, 60 to 2,000 rows, "
+        "2 to 8 clusters asked for; torus, arc and swiss roll are curves. Clusters of a kind lie 3 to 10 standard "
+        "deviations apart, in 1 to 6 tasks. Blobs: noise 1, 2 to 8 clusters, 1 to 10 tasks of 150 to 500 rows; "
+        "“usually” is `make_multitask_blobs` with 10 to 50 features, in which some centres lie nearer.",
         "",
         *lines,
     ]

@@ -87,7 +87,6 @@ SHAPELESS: dict[str, Callable[[Any, int, np.random.Generator], Any]] = {
     "arc": lambda t, d, rng: _arc(len(t), d, rng),
     "swiss roll": lambda t, d, rng: _swiss_roll(len(t), d, rng),
 }
-CURVES = ("torus", "arc", "swiss roll")
 
 
 def without_clusters(shape: str, seed: int) -> Rows:
